@@ -1,0 +1,47 @@
+PYTHON := functions/venv/bin/python
+UV := functions/venv/bin/uv
+LOCK := $(UV) pip compile -q pyproject.toml --python-version 3.13 --universal --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
+export PYTHONPATH := functions:.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint check-long serve lock deploy clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Install what the others need; they all do it first
+	@scripts/setup
+
+demo: setup ## A bot, a runaway user and a normal user against the local stack (REAL=1: the real Gemini, costs money)
+	@$(PYTHON) -m scripts.demo $(if $(REAL),--real)
+
+test: setup ## All tests, against the official emulators
+	@$(PYTHON) -m pytest
+
+check: lint test ## Format, lint, types, layers, then all tests
+
+lint: setup
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m mypy
+	functions/venv/bin/lint-imports
+
+check-long: lint ## The same with the tests that take minutes
+	$(PYTHON) -m pytest -m "long or not long"
+
+serve: setup ## Start the local stack and keep it until Ctrl-C
+	@$(PYTHON) -m scripts.local.serve
+
+lock: setup ## Resolve the newest allowed packages and lock them
+	$(LOCK) -o functions/requirements.txt
+	$(LOCK) --group dev -c functions/requirements.txt -o requirements-dev.txt
+	npm install --package-lock-only --ignore-scripts
+	sed '/"resolved":/d' package-lock.json > package-lock.json.new && mv package-lock.json.new package-lock.json
+
+deploy: setup ## Deploy the functions to PROJECT=…; with RULES=1 also rules and indexes, after showing what changes
+	@scripts/deploy "$(PROJECT)" "$(RULES)"
+
+clean: ## Remove everything that setup and runs have made
+	rm -rf functions/venv node_modules .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Firebreak: Gemini behind Firebase callables, with a limit that holds."""

@@ -1,0 +1,1 @@
+"""The per-user token bucket: pure arithmetic, its Firestore documents, and the ledger that reserves and settles."""

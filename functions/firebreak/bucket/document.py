@@ -1,0 +1,165 @@
+"""The bucket's documents in Firestore: each method is one RPC, each commit is atomic and under a precondition.
+
+No locks: `reserve` and `settle` are each one commit that is safe to resend, because the call's document decides which
+of two copies counts. The numbered rules are those of docs/bucket.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from google.cloud import firestore
+
+from firebreak.bucket.arithmetic import Level, full_at_us
+from firebreak.bucket.record import (
+    BUCKETS,
+    CALLS,
+    KEPT_US,
+    Bucket,
+    Call,
+    Status,
+    document_id,
+    from_us,
+    read_bucket,
+    read_call,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What a commit answered: its update_time, and the sums that its increments left, by field."""
+
+    updated: datetime
+    sums: Mapping[str, int]
+
+
+class Documents:
+    """One user's bucket and calls. Every method is one RPC, bounded by `timeout_s` and never resent by the client."""
+
+    def __init__(self, client: firestore.Client, uid: str) -> None:
+        self._client = client
+        self._bucket = client.collection(BUCKETS).document(document_id(uid))
+
+    def bucket(self, *, timeout_s: float) -> Bucket:
+        """Read the bucket.
+
+        Raises:
+            Corrupt: its level, time or version is not one.
+        """
+        snapshot = self._bucket.get(retry=None, timeout=timeout_s)
+        return read_bucket(snapshot.to_dict(), updated=snapshot.update_time, read=snapshot.read_time)
+
+    def call(self, request_id: str, *, timeout_s: float) -> Call | None:
+        """Read one call, None where there is no such document."""
+        snapshot = self._call(request_id).get(retry=None, timeout=timeout_s)
+        data = snapshot.to_dict()
+        return None if data is None else read_call(data, updated=snapshot.update_time)
+
+    def recent(self, count: int, *, timeout_s: float) -> list[dict[str, Any]]:
+        """The last calls, newest first, as stored."""
+        calls = self._bucket.collection(CALLS).order_by("createdAt", direction=firestore.Query.DESCENDING)
+        return [s.to_dict() or {} for s in calls.limit(count).get(retry=None, timeout=timeout_s)]
+
+    def reserve(
+        self,
+        request_id: str,
+        *,
+        holder: str,
+        estimated: int,
+        model: str,
+        bucket: Bucket,
+        level: Level,
+        limit: int,
+        version: int,
+        now_us: int,
+        timeout_s: float,
+    ) -> Commit:
+        """Create the call and move the bucket from the state it was read in, as one commit, call first (rule 1)."""
+        batch = self._client.batch()
+        call = {
+            "status": Status.HELD,
+            "holder": holder,
+            "estimated": estimated,
+            "model": model,
+            "createdAt": from_us(now_us),
+            "expireAt": from_us(now_us + KEPT_US),
+        }
+        batch.create(self._call(request_id), call)
+        fields = {
+            "tokens": level.tokens,
+            "updatedAt": from_us(level.updated_us),
+            "version": version,
+            "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
+        }
+        if bucket.updated is None:
+            batch.create(self._bucket, fields)
+        else:
+            batch.update(self._bucket, fields, option=self._unchanged(bucket.updated))
+        return _commit(batch, timeout_s)
+
+    def void(self, request_id: str, *, holder: str, now_us: int, timeout_s: float) -> None:
+        """Create the call as one that will never run, so that no late copy of a reserve can (rule 5)."""
+        batch = self._client.batch()
+        fields = {
+            "status": Status.VOID,
+            "holder": holder,
+            "estimated": 0,
+            "createdAt": from_us(now_us),
+            "expireAt": from_us(now_us + KEPT_US),
+        }
+        batch.create(self._call(request_id), fields)
+        _commit(batch, timeout_s)
+
+    def settle(
+        self, request_id: str, *, held_at: datetime, actual: int, increments: Mapping[str, int], timeout_s: float
+    ) -> Commit:
+        """Settle the call under the time it was held at, and add to the bucket (rule 6); no increments: call alone."""
+        batch = self._settled(request_id, held_at, actual)
+        if increments:
+            batch.update(self._bucket, {path: firestore.Increment(by) for path, by in increments.items()})
+        return _commit(batch, timeout_s, increments)
+
+    def settle_debt(
+        self,
+        request_id: str,
+        *,
+        held_at: datetime,
+        actual: int,
+        unchanged_since: datetime,
+        level: Level,
+        limit: int,
+        increments: Mapping[str, int],
+        timeout_s: float,
+    ) -> None:
+        """As `settle`, but with the level as of now, under the bucket's own precondition (rule 7)."""
+        batch = self._settled(request_id, held_at, actual)
+        fields: dict[str, Any] = {path: firestore.Increment(by) for path, by in increments.items()}
+        fields |= {
+            "tokens": level.tokens,
+            "updatedAt": from_us(level.updated_us),
+            "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
+        }
+        batch.update(self._bucket, fields, option=self._unchanged(unchanged_since))
+        _commit(batch, timeout_s, increments)
+
+    def _settled(self, request_id: str, held_at: datetime, actual: int) -> firestore.WriteBatch:
+        batch = self._client.batch()
+        fields = {"status": Status.SETTLED, "actual": actual}
+        batch.update(self._call(request_id), fields, option=self._unchanged(held_at))
+        return batch
+
+    def _call(self, request_id: str) -> firestore.DocumentReference:
+        call: firestore.DocumentReference = self._bucket.collection(CALLS).document(request_id)
+        return call
+
+    def _unchanged(self, updated: datetime) -> Any:  # noqa: ANN401 - the SDK's options have no common type
+        return self._client.write_option(last_update_time=updated)
+
+
+def _commit(batch: firestore.WriteBatch, timeout_s: float, increments: Mapping[str, int] | None = None) -> Commit:
+    # retry=None: the client would resend on UNAVAILABLE, and our own look at the documents must come in between.
+    results = batch.commit(retry=None, timeout=timeout_s)
+    # Transform results come in the order of the field paths.
+    sums = [value.integer_value for value in results[-1].transform_results]
+    return Commit(updated=results[-1].update_time, sums=dict(zip(sorted(increments or ()), sums, strict=True)))

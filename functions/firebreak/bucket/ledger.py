@@ -1,0 +1,83 @@
+"""The bucket as the rest of the backend sees it: reserve, settle, and what a user has left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.cloud import firestore
+
+from firebreak.bucket import arithmetic
+from firebreak.bucket.arithmetic import Level
+from firebreak.bucket.document import Documents
+from firebreak.bucket.record import Corrupt
+from firebreak.bucket.reserve import RETRY_AFTER_STORE_S, STORE_ERRORS, Ask, Hold, Reservation
+from firebreak.bucket.settle import Settled, Settlement
+from firebreak.bucket.tries import Clock
+from firebreak.errors import StoreUnavailable
+from firebreak.events import Event, Severity, emit
+
+RECENT = 10
+OVERVIEW_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A user's bucket as of now: `level` refilled, `lifetime` and `recent` as stored."""
+
+    level: Level
+    limit: int
+    full_at_us: int
+    lifetime: Mapping[str, Any]
+    recent: list[dict[str, Any]]
+
+
+class Ledger:
+    """Admits calls and books them. One instance serves all threads."""
+
+    def __init__(self, client: firestore.Client, clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock or Clock()
+
+    def reserve(self, uid: str, request_id: str, ask: Ask) -> Hold:
+        """Charge the estimate and hold the call, in one commit.
+
+        Raises:
+            BucketEmpty: the bucket does not cover it now. Nothing was written (but for rule 5).
+            TooLarge, Blocked: it never will.
+            Duplicate: the id was used before; this use is charged nothing and must not run.
+            Contention: other calls of this user won each time; nothing was charged.
+            StoreUnavailable: no answer; the call may stay held and charged, once, and must not run.
+        """
+        return Reservation(Documents(self._client, uid), uid, request_id, ask, self._clock).run()
+
+    def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
+        """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
+
+        Never raises for the store: a call that cannot be booked stays held at its estimate, and an event says so.
+        """
+        documents = Documents(self._client, hold.uid)
+        return Settlement(documents, hold, actual=actual, counters=counters, clock=self._clock).run()
+
+    def overview(self, uid: str, *, limit: int) -> Overview:
+        """What a user has left; costs no write.
+
+        Raises:
+            StoreUnavailable: no answer.
+        """
+        documents = Documents(self._client, uid)
+        try:
+            bucket = documents.bucket(timeout_s=OVERVIEW_S)
+            recent = documents.recent(RECENT, timeout_s=OVERVIEW_S)
+        except (*STORE_ERRORS, Corrupt) as error:
+            emit(Event.STORE, severity=Severity.ERROR, step="overview", error=type(error).__name__)
+            raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from error
+        limit = limit if bucket.override is None else bucket.override
+        level = bucket.level or Level(tokens=limit, updated_us=bucket.read_us)
+        level = arithmetic.refill(level, limit=limit, now_us=bucket.read_us) if limit else Level(tokens=0, updated_us=0)
+        return Overview(
+            level=level,
+            limit=limit,
+            full_at_us=arithmetic.full_at_us(level, limit=limit) if limit else 0,
+            lifetime=bucket.lifetime,
+            recent=recent,
+        )

@@ -1,0 +1,189 @@
+"""Reserve: charge an upper bound and hold the call in one commit, before the model is called.
+
+The numbered rules are those of docs/bucket.md; each has a test that fails without it.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from google.api_core.exceptions import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    GoogleAPICallError,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    RetryError,
+    Unauthenticated,
+)
+
+from firebreak.bucket import arithmetic
+from firebreak.bucket.arithmetic import Level, Short
+from firebreak.bucket.document import Documents
+from firebreak.bucket.record import Bucket, Call, Corrupt, Status
+from firebreak.bucket.tries import Clock, Tries
+from firebreak.errors import Blocked, BucketEmpty, Contention, Duplicate, Refused, StoreUnavailable, TooLarge
+from firebreak.events import Event, Severity, emit
+
+# A whole reserve, and the one write of a reserve that must be given up: together under 3 s.
+RESERVE_S = 2.2
+VOID_S = 0.6
+RETRY_AFTER_CONTENTION_S = 1
+RETRY_AFTER_STORE_S = 5
+
+STORE_ERRORS = (GoogleAPICallError, RetryError)
+# Answers that prove that this copy of a commit was not applied; any other error leaves it open.
+NOT_APPLIED = (FailedPrecondition, AlreadyExists, Aborted, NotFound)
+# Waiting does not mend these.
+PERMANENT = (PermissionDenied, Unauthenticated, InvalidArgument)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a call wants: `estimate` is an upper bound on its tokens, `limit` the user's tokens a day."""
+
+    estimate: int
+    limit: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A call that was admitted and charged at `estimated`: it may run, and is to be settled once."""
+
+    uid: str
+    request_id: str
+    estimated: int
+    limit: int
+    held_at: datetime
+
+
+class Reservation:
+    """One invocation of reserve: all its attempts have one holder (rule 4)."""
+
+    def __init__(self, documents: Documents, uid: str, request_id: str, ask: Ask, clock: Clock) -> None:
+        self._documents = documents
+        self._uid = uid
+        self._request_id = request_id
+        self._ask = ask
+        self._clock = clock
+        self._holder = secrets.token_hex(16)
+        self._tried = False
+        # Bucket states, by update_time, from which an attempt without an answer may still be applied (rule 5).
+        self._live: set[datetime | None] = set()
+        self._now_us = 0
+
+    def run(self) -> Hold:
+        """Attempt until admitted or refused; see `Ledger.reserve`."""
+        tries = Tries(RESERVE_S, self._clock)
+        error: Exception | None = None
+        for _ in tries:
+            try:
+                hold = self._attempt(tries)
+                if hold is not None:
+                    return hold
+            except Corrupt as corrupt:
+                error = corrupt
+                break
+            except STORE_ERRORS as failed:
+                error = failed
+                if isinstance(failed, PERMANENT):
+                    break
+        return self._give_up(self._out_of_time(error), cause=error)
+
+    def _attempt(self, tries: Tries) -> Hold | None:
+        bucket = self._documents.bucket(timeout_s=tries.rpc_s)
+        received = self._clock.monotonic()
+        if self._tried:
+            # Rule 4: the bucket is read before the call. An attempt is dead only if the bucket had moved on by then.
+            call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
+            if call is not None:
+                return self._claim(call)
+            self._live &= {bucket.updated}
+        # Rule 10: the server's time, carried forward from the receipt of its reply.
+        self._now_us = bucket.read_us + round((self._clock.monotonic() - received) * arithmetic.SECOND_US)
+        try:
+            level, limit = self._take(bucket)
+        except Refused as refusal:
+            return self._give_up(refusal, cause=None)
+        return self._commit(bucket, level, limit, tries.rpc_s)
+
+    def _take(self, bucket: Bucket) -> tuple[Level, int]:
+        limit = self._ask.limit if bucket.override is None else bucket.override
+        if limit == 0:
+            raise Blocked(limit=0)
+        before = bucket.level or Level(tokens=limit, updated_us=self._now_us)
+        if self._ask.estimate > limit:
+            level = arithmetic.refill(before, limit=limit, now_us=self._now_us)
+            raise TooLarge(estimate=self._ask.estimate, limit=limit, remaining=max(0, level.tokens))
+        decision = arithmetic.take(before, cost=self._ask.estimate, limit=limit, now_us=self._now_us)
+        if isinstance(decision, Short):
+            remaining = max(0, decision.level.tokens)
+            raise BucketEmpty(retry_after_s=decision.retry_after_s, remaining=remaining, limit=limit)
+        return decision.level, limit
+
+    def _commit(self, bucket: Bucket, level: Level, limit: int, timeout_s: float) -> Hold:
+        self._tried = True
+        # Rule 3: a chain of versions that starts anew must not fit another's.
+        version = secrets.randbits(48) if bucket.version is None else bucket.version + 1
+        try:
+            commit = self._documents.reserve(
+                self._request_id,
+                holder=self._holder,
+                estimated=self._ask.estimate,
+                model=self._ask.model,
+                bucket=bucket,
+                level=level,
+                limit=limit,
+                version=version,
+                now_us=self._now_us,
+                timeout_s=timeout_s,
+            )
+        except STORE_ERRORS as failed:
+            if not isinstance(failed, NOT_APPLIED):
+                self._live.add(bucket.updated)
+            raise
+        return self._held(commit.updated, self._ask.estimate, limit)
+
+    def _claim(self, call: Call) -> Hold:
+        """Ours, and admitted after all, or somebody else's, and never to run."""
+        if call.status == Status.HELD and call.holder == self._holder:
+            return self._held(call.updated, call.estimated, self._ask.limit)
+        charged = {Status.HELD.value: call.estimated, Status.SETTLED.value: call.actual or 0}.get(call.status, 0)
+        raise Duplicate(status=call.status, charged=charged)
+
+    def _held(self, held_at: datetime, estimated: int, limit: int) -> Hold:
+        return Hold(uid=self._uid, request_id=self._request_id, estimated=estimated, limit=limit, held_at=held_at)
+
+    def _give_up(self, refusal: Refused, *, cause: Exception | None) -> Hold:
+        """Refuse; but never with a live attempt, which could be applied after the refusal (rule 5)."""
+        if not self._live:
+            raise refusal from cause
+        tries = Tries(VOID_S, self._clock)
+        for _ in tries:
+            try:
+                self._documents.void(self._request_id, holder=self._holder, now_us=self._now_us, timeout_s=tries.rpc_s)
+            except AlreadyExists:
+                call = self._look_again(tries)
+                if call is not None:
+                    return self._claim(call)
+            except STORE_ERRORS as failed:
+                cause = failed
+            else:
+                raise refusal from cause
+        emit(Event.RESERVE_UNRESOLVED, severity=Severity.ERROR, request_id=self._request_id)
+        raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from cause
+
+    def _look_again(self, tries: Tries) -> Call | None:
+        try:
+            return self._documents.call(self._request_id, timeout_s=tries.rpc_s)
+        except STORE_ERRORS:
+            return None
+
+    def _out_of_time(self, error: Exception | None) -> Refused:
+        if isinstance(error, NOT_APPLIED):
+            return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
+        emit(Event.STORE, severity=Severity.ERROR, step="reserve", error=type(error).__name__)
+        return StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S)

@@ -1,0 +1,118 @@
+"""Settle: book what a held call really cost, once, after the model answered.
+
+The numbered rules are those of docs/bucket.md; each has a test that fails without it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from google.api_core.exceptions import NotFound
+
+from firebreak.bucket import arithmetic
+from firebreak.bucket.arithmetic import Level
+from firebreak.bucket.document import Documents
+from firebreak.bucket.record import Bucket, Corrupt, Status
+from firebreak.bucket.reserve import PERMANENT, STORE_ERRORS, Hold
+from firebreak.bucket.tries import Clock, Tries
+from firebreak.events import Event, Severity, emit, pseudonym
+
+SETTLE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of a settle: `remaining` tokens, None where that is not known; `booked` False: it stays held."""
+
+    booked: bool
+    remaining: int | None
+
+
+class Settlement:
+    """One invocation of settle: `actual` is frozen, and the same commit is sent until an answer is known (rule 6)."""
+
+    def __init__(
+        self, documents: Documents, hold: Hold, *, actual: int, counters: Mapping[str, int], clock: Clock
+    ) -> None:
+        self._documents = documents
+        self._hold = hold
+        self._held_at = hold.held_at
+        self._actual = actual
+        self._increments = {f"lifetime.{name}": by for name, by in counters.items()} | {"version": 1}
+        self._clock = clock
+
+    def run(self) -> Settled:
+        """Send until booked, or out of time; see `Ledger.settle`."""
+        tries = Tries(SETTLE_S, self._clock)
+        error: Exception | None = None
+        for number in tries:
+            try:
+                if number and self._is_done(tries.rpc_s):
+                    return Settled(booked=True, remaining=None)
+                # The bucket alone can be missing: the call was seen.
+                return self._commit(tries, bucket_gone=isinstance(error, NotFound))
+            except (*STORE_ERRORS, Corrupt) as failed:
+                error = failed
+                if isinstance(failed, PERMANENT):
+                    break
+        emit(
+            Event.SETTLE_FAILED,
+            severity=Severity.ERROR,
+            user=pseudonym(self._hold.uid),
+            request_id=self._hold.request_id,
+            estimated=self._hold.estimated,
+            actual=self._actual,
+            error=type(error).__name__,
+        )
+        return Settled(booked=False, remaining=None)
+
+    def _is_done(self, timeout_s: float) -> bool:
+        """Look: a call that is no longer held was settled, by an earlier copy of this commit or by somebody else."""
+        call = self._documents.call(self._hold.request_id, timeout_s=timeout_s)
+        if call is None or call.status != Status.HELD:
+            return True
+        self._held_at = call.updated
+        return False
+
+    def _commit(self, tries: Tries, *, bucket_gone: bool) -> Settled:
+        if self._actual > self._hold.estimated:
+            return self._commit_debt(tries)
+        refund = {"tokens": self._hold.estimated - self._actual}
+        commit = self._documents.settle(
+            self._hold.request_id,
+            held_at=self._held_at,
+            actual=self._actual,
+            increments={} if bucket_gone else self._increments | refund,
+            timeout_s=tries.rpc_s,
+        )
+        return Settled(booked=True, remaining=None if bucket_gone else max(0, commit.sums["tokens"]))
+
+    def _commit_debt(self, tries: Tries) -> Settled:
+        bucket = self._documents.bucket(timeout_s=tries.rpc_s)
+        if bucket.level is None or bucket.updated is None:
+            self._documents.settle(
+                self._hold.request_id,
+                held_at=self._held_at,
+                actual=self._actual,
+                increments={},
+                timeout_s=tries.rpc_s,
+            )
+            return Settled(booked=True, remaining=None)
+        level = self._owed(bucket, bucket.level)
+        self._documents.settle_debt(
+            self._hold.request_id,
+            held_at=self._held_at,
+            actual=self._actual,
+            unchanged_since=bucket.updated,
+            level=level,
+            limit=self._hold.limit,
+            increments=self._increments,
+            timeout_s=tries.rpc_s,
+        )
+        return Settled(booked=True, remaining=max(0, level.tokens))
+
+    def _owed(self, bucket: Bucket, level: Level) -> Level:
+        """The level as of now less what the call cost above its estimate (rule 7): may be negative."""
+        limit = self._hold.limit if bucket.override is None else bucket.override
+        full = arithmetic.refill(level, limit=max(1, limit), now_us=bucket.read_us)
+        debt = self._actual - self._hold.estimated
+        return Level(tokens=full.tokens - debt, updated_us=full.updated_us)

@@ -1,0 +1,44 @@
+"""Tries under one deadline, with full jitter in between, on a clock that tests can hold."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+RPC_S = 2.0
+RPC_LEAST_S = 0.05
+BACKOFF_S = 0.02
+BACKOFF_MOST_S = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Time and chance; `monotonic` in seconds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class Tries:
+    """Iterates over the numbers of the tries that fit into `seconds`, sleeping before each but the first."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self._clock = clock
+        self._end = clock.monotonic() + seconds
+
+    def __iter__(self) -> Iterator[int]:
+        yield 0
+        number = 1
+        while True:
+            pause = self._clock.uniform(0, min(BACKOFF_MOST_S, BACKOFF_S * 2 ** min(number, 16)))
+            if self._clock.monotonic() + pause >= self._end:
+                return
+            self._clock.sleep(pause)
+            yield number
+            number += 1
+
+    @property
+    def rpc_s(self) -> float:
+        """The timeout of the next RPC: what is left, within bounds."""
+        return min(RPC_S, max(RPC_LEAST_S, self._end - self._clock.monotonic()))

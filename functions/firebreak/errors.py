@@ -1,0 +1,166 @@
+"""Every refusal a client can meet: its reason, its callable code, and what to do about it."""
+
+from enum import Enum, StrEnum
+from typing import ClassVar
+
+
+class Code(Enum):
+    """Codes of the callable protocol with their HTTP status (firebase.google.com/docs/functions/callable-reference)."""
+
+    INVALID_ARGUMENT = 400
+    UNAUTHENTICATED = 401
+    PERMISSION_DENIED = 403
+    ALREADY_EXISTS = 409
+    RESOURCE_EXHAUSTED = 429
+    INTERNAL = 500
+    UNAVAILABLE = 503
+    DEADLINE_EXCEEDED = 504
+
+    @property
+    def http_status(self) -> int:
+        return self.value
+
+
+class Reason(StrEnum):
+    """`details.reason` of a refusal: stable, for programs."""
+
+    SHAPE = "shape"
+    FIELD = "field"
+    APP_CHECK = "app-check"
+    SIGN_IN = "sign-in"
+    TOKENS = "tokens"
+    TOO_LARGE = "too-large"
+    BLOCKED = "blocked"
+    CONTENTION = "contention"
+    DUPLICATE = "duplicate"
+    MODEL_INPUT = "model-input"
+    MODEL = "model"
+    DEADLINE = "deadline"
+    ATTESTATION = "attestation"
+    STORE = "store"
+    SETTINGS = "settings"
+    INTERNAL = "internal"
+
+
+class Refused(Exception):
+    """A request turned away; `details` is what the client gets beside code and message, as plain JSON."""
+
+    code: ClassVar[Code]
+    reason: ClassVar[Reason]
+    text: ClassVar[str]
+    advice: ClassVar[str]
+    our_fault: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        text: str | None = None,
+        *,
+        retry_after_s: int | None = None,
+        remaining: int | None = None,
+        limit: int | None = None,
+        **more: str | int,
+    ) -> None:
+        self.message = text or self.text
+        known = {"retryAfterSeconds": retry_after_s, "remaining": remaining, "limit": limit}
+        self.details: dict[str, str | int] = {"reason": self.reason.value}
+        self.details |= {key: value for key, value in known.items() if value is not None} | more
+        super().__init__(self.message)
+
+
+class Malformed(Refused):
+    code, reason = Code.INVALID_ARGUMENT, Reason.SHAPE
+    text = "The request is not a callable request."
+    advice = "Mend the client: call through a Firebase SDK, within the size limit."
+
+
+class InvalidField(Refused):
+    code, reason = Code.INVALID_ARGUMENT, Reason.FIELD
+    text = "A field of the request is not valid."
+    advice = "Mend the field that the message names."
+
+
+class AppCheckFailed(Refused):
+    code, reason = Code.UNAUTHENTICATED, Reason.APP_CHECK
+    text = "App Check: the token is missing or not valid."
+    advice = "Initialise App Check before the first call; in development register a debug token."
+
+
+class SignInRequired(Refused):
+    code, reason = Code.UNAUTHENTICATED, Reason.SIGN_IN
+    text = "Sign in first: the ID token is missing or not valid."
+    advice = "Sign the user in (anonymously will do) and call again."
+
+
+class BucketEmpty(Refused):
+    code, reason = Code.RESOURCE_EXHAUSTED, Reason.TOKENS
+    text = "The daily tokens are used up."
+    advice = "Wait `retryAfterSeconds`, or ask for less: a smaller `maxOutputTokens` may still fit `remaining`."
+
+
+class TooLarge(Refused):
+    code, reason = Code.INVALID_ARGUMENT, Reason.TOO_LARGE
+    text = "The request can never fit the daily limit."
+    advice = "Shorten the prompt or lower `maxOutputTokens`; waiting does not help."
+
+
+class Blocked(Refused):
+    code, reason = Code.PERMISSION_DENIED, Reason.BLOCKED
+    text = "This user may not call the model."
+    advice = "Do not retry; the owner of the app has set this user's limit to 0."
+
+
+class Contention(Refused):
+    code, reason = Code.RESOURCE_EXHAUSTED, Reason.CONTENTION
+    text = "Too many calls of this user at once."
+    advice = "Wait `retryAfterSeconds` and retry with the same `requestId`: nothing was charged."
+
+
+class Duplicate(Refused):
+    code, reason = Code.ALREADY_EXISTS, Reason.DUPLICATE
+    text = "This requestId was used before."
+    advice = "Do not retry: `status` and `charged` tell how the first call went. For another answer, take a new id."
+
+
+class ModelInput(Refused):
+    code, reason = Code.INVALID_ARGUMENT, Reason.MODEL_INPUT
+    text = "The model does not take this input."
+    advice = "Mend the prompt or its parameters; nothing was charged."
+
+
+class ModelUnavailable(Refused):
+    code, reason = Code.UNAVAILABLE, Reason.MODEL
+    text = "The model did not answer."
+    advice = "Retry later with a new `requestId`; `charged` tells what the attempt cost."
+
+
+class DeadlineExceeded(Refused):
+    code, reason = Code.DEADLINE_EXCEEDED, Reason.DEADLINE
+    text = "The model took too long."
+    advice = "Ask for less, with a new `requestId`; the attempt was charged at its estimate."
+
+
+class AttestationUnavailable(Refused):
+    code, reason, our_fault = Code.UNAVAILABLE, Reason.ATTESTATION, True
+    text = "Tokens cannot be verified at the moment."
+    advice = "Retry after `retryAfterSeconds`; nothing was charged."
+
+
+class StoreUnavailable(Refused):
+    code, reason, our_fault = Code.UNAVAILABLE, Reason.STORE, True
+    text = "The store of limits cannot be reached."
+    advice = "Retry after `retryAfterSeconds` with the same `requestId`: it cannot be charged twice."
+
+
+class Misconfigured(Refused):
+    code, reason, our_fault = Code.UNAVAILABLE, Reason.SETTINGS, True
+    text = "The backend is not configured."
+    advice = "Nothing a client can do: the log's `firebreak.settings` event names the knob."
+
+
+class Internal(Refused):
+    code, reason, our_fault = Code.INTERNAL, Reason.INTERNAL, True
+    text = "INTERNAL"
+    advice = "Report it; the log holds the type and the frames."
+
+
+KINDS: tuple[type[Refused], ...] = tuple(Refused.__subclasses__())

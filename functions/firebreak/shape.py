@@ -1,0 +1,89 @@
+"""The shape of a callable request: size, JSON and envelope, checked before anything is verified."""
+
+import json
+import re
+from typing import Any, NoReturn
+
+from flask import Request
+from werkzeug.exceptions import HTTPException
+
+from firebreak.errors import Malformed
+
+MAX_DEPTH = 64
+MAX_DIGITS = 20
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+
+
+def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
+    """The `data` of a callable request.
+
+    Raises:
+        Malformed: method, type, size or JSON is not that of a callable request; the message tells which.
+    """
+    if request.method != "POST":
+        raise Malformed("The method must be POST.")
+    if request.mimetype != "application/json":
+        raise Malformed("The content type must be application/json.")
+    envelope = _parse(_body(request, max_bytes))
+    if not isinstance(envelope, dict) or envelope.keys() != {"data"}:
+        raise Malformed("The body must be a JSON object with the one key data.")
+    return envelope["data"]
+
+
+def _body(request: Request, max_bytes: int) -> bytes:
+    if (request.content_length or 0) > max_bytes:
+        raise Malformed(f"The body must be at most {max_bytes} bytes.")
+    try:
+        body = request.stream.read(max_bytes + 1)
+    except (HTTPException, OSError) as error:
+        raise Malformed("The body ended early.") from error
+    if len(body) > max_bytes:
+        raise Malformed(f"The body must be at most {max_bytes} bytes.")
+    return bytes(body)
+
+
+def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    if _depth(body) > MAX_DEPTH:
+        raise Malformed(f"The JSON must not be nested deeper than {MAX_DEPTH}.")
+    try:
+        value = json.loads(
+            body.decode(), parse_constant=_no_constant, parse_int=_bounded_int, parse_float=_finite_float
+        )
+        if rb"\u" in body:
+            # An escaped lone surrogate parses, and breaks whatever encodes it later.
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise Malformed("The body must be valid UTF-8, without lone surrogates.") from error
+    except ValueError as error:
+        raise Malformed("The body must be valid JSON.") from error
+    return value
+
+
+def _depth(body: bytes) -> int:
+    """Deepest nesting, found without parsing: a parser recurses."""
+    depth = deepest = 0
+    for match in _TOKENS.finditer(body):
+        first = match[0][:1]
+        if first in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif first in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("integer too long")
+    return int(digits)
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("number out of range")
+    return value

@@ -1,0 +1,1 @@
+"""Programs for a developer's machine and for operators; nothing here is deployed."""

@@ -1,0 +1,1 @@
+"""Stand-ins for Google services that have no emulator: real wire formats, for the real client libraries."""

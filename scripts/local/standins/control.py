@@ -1,0 +1,48 @@
+"""How tests and the demo steer the stand-ins: scripts in, logs out."""
+
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from scripts.local.standins.google import GoogleError
+from scripts.local.standins.script import BadScript, Script
+
+
+class Control:
+    """The handlers, over the script of each service."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        self._scripts = scripts
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/_health", self._health),
+            web.post("/_script/{service}", self._script),
+            web.get("/_log/{service}", self._log),
+            web.post("/_reset", self._reset),
+        ]
+
+    async def _health(self, _request: web.Request) -> web.StreamResponse:
+        return web.json_response({"services": sorted(self._scripts)})
+
+    async def _script(self, request: web.Request) -> web.StreamResponse:
+        script = self._service(request)
+        try:
+            script.extend(await request.json())
+        except BadScript as error:
+            raise GoogleError(400, str(error)) from None
+        return web.json_response({"queued": len(script.replies)})
+
+    async def _log(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(self._service(request).log)
+
+    async def _reset(self, _request: web.Request) -> web.StreamResponse:
+        for script in self._scripts.values():
+            script.reset()
+        return web.json_response({})
+
+    def _service(self, request: web.Request) -> Script:
+        name = request.match_info["service"]
+        if name not in self._scripts:
+            raise GoogleError(404, f"no stand-in is called {name!r}; there are {', '.join(sorted(self._scripts))}")
+        return self._scripts[name]

@@ -1,0 +1,62 @@
+"""Firestore clients of the emulator tests: one straight to the emulator, one through the fault proxy."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from google.cloud import firestore
+
+from firebreak.bucket.ledger import Ledger
+from scripts.local.stack import Stack
+from tests.fault_proxy import FaultProxy, proxying
+
+PROJECT = "demo-firebreak"
+
+
+def client_at(host: str) -> firestore.Client:
+    """A real client whose emulator is at `host`; the SDK takes the address from the environment alone."""
+    before = os.environ.get("FIRESTORE_EMULATOR_HOST")
+    os.environ["FIRESTORE_EMULATOR_HOST"] = host
+    try:
+        return firestore.Client(project=PROJECT)
+    finally:
+        if before is None:
+            del os.environ["FIRESTORE_EMULATOR_HOST"]
+        else:
+            os.environ["FIRESTORE_EMULATOR_HOST"] = before
+
+
+@pytest.fixture(scope="session")
+def firestore_host(stack: Stack) -> str:
+    return stack.firestore_host
+
+
+@pytest.fixture(scope="session")
+def direct(firestore_host: str) -> firestore.Client:
+    """Straight to the emulator: for looking, and for acting as somebody else."""
+    return client_at(firestore_host)
+
+
+@pytest.fixture(scope="session")
+def proxy(firestore_host: str) -> Iterator[FaultProxy]:
+    with proxying(firestore_host) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def through_proxy(proxy: FaultProxy) -> firestore.Client:
+    return client_at(proxy.address)
+
+
+@pytest.fixture
+def faults(proxy: FaultProxy) -> Iterator[FaultProxy]:
+    """The proxy, with nothing planned and all counters at 0."""
+    proxy.clear()
+    yield proxy
+    proxy.clear()
+
+
+@pytest.fixture
+def ledger(through_proxy: firestore.Client, faults: FaultProxy) -> Ledger:
+    """The ledger under test: its every RPC goes through the proxy."""
+    return Ledger(through_proxy)

@@ -1,0 +1,255 @@
+"""Every exit of a call, with the real Gemini client and the real store: exactly one settle, and the right charge."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.cloud import firestore
+
+from firebreak import errors
+from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
+from firebreak.bucket.settle import Settled
+from firebreak.gemini import spend
+from firebreak.gemini.client import Gemini
+from firebreak.gemini.request import Bounds, parse
+from tests.control import Control
+from tests.emulator.books import books
+
+MODEL = "gemini-3.8-flash"
+BOUNDS = Bounds(models=(MODEL,), max_output_tokens=1_000, default_output_tokens=100, max_prompt_bytes=10_000)
+LIMIT = 10_000
+# The byte bound of "hi", with what the service may add, and the output.
+ESTIMATE = 2 + 24 + 100
+DEADLINE_S = 10.0
+
+type Run = Callable[..., dict[str, Any]]
+
+
+class CountingLedger(Ledger):
+    """The real ledger; it only counts how often settle is entered."""
+
+    settles = 0
+
+    def settle(self, hold: Hold, *, actual: int, counters: Any) -> Settled:
+        self.settles += 1
+        return super().settle(hold, actual=actual, counters=counters)
+
+
+@pytest.fixture
+def counting(direct: firestore.Client) -> CountingLedger:
+    return CountingLedger(direct)
+
+
+@pytest.fixture
+def run(counting: CountingLedger, gemini: Control, uid: str) -> Run:
+    client = Gemini(api_key="local", host=gemini.host)
+
+    def generate(deadline_s: float = DEADLINE_S, limit: int = LIMIT, gemini: Any = client, **data: Any) -> Any:
+        return spend.generate(
+            parse({"prompt": "hi"} | data, BOUNDS),
+            uid=uid,
+            request_id="r",
+            limit=limit,
+            deadline_s=deadline_s,
+            ledger=counting,
+            gemini=gemini,
+        )
+
+    return generate
+
+
+def usage(prompt: int, output: int, **more: int) -> dict[str, int]:
+    counts = {"promptTokenCount": prompt, "candidatesTokenCount": output, **more}
+    return counts | {"totalTokenCount": sum(counts.values())}
+
+
+ANSWERED: dict[str, tuple[dict[str, Any], int, str | None]] = {
+    "an answer": ({"text": "hello", "usage": usage(3, 5)}, 8, "STOP"),
+    "thoughts": ({"text": "hello", "usage": usage(3, 5, thoughtsTokenCount=50)}, 58, "STOP"),
+    "cut short": ({"text": "hello", "usage": usage(3, 100), "finishReason": "MAX_TOKENS"}, 103, "MAX_TOKENS"),
+    "blocked on the way": ({"text": "", "usage": usage(3, 0), "finishReason": "SAFETY"}, 3, "SAFETY"),
+    "no usage": ({"text": "hello", "usage": None}, ESTIMATE, "STOP"),
+    "no finish reason": ({"text": "hello", "usage": usage(3, 5), "finishReason": None}, ESTIMATE, None),
+    "no candidates": ({"raw": {"candidates": [], "usageMetadata": usage(3, 0)}}, ESTIMATE, None),
+    "a blocked prompt": (
+        {"raw": {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}}},
+        3,
+        "SAFETY",
+    ),
+    "above the estimate": ({"text": "hello", "usage": usage(3, 900)}, 903, "STOP"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_an_answer_is_charged_what_it_used(
+    name: str, run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+) -> None:
+    reply, charged, finish_reason = ANSWERED[name]
+    gemini.script(reply)
+
+    answer = run()
+
+    assert (answer["charged"], answer["finishReason"]) == (charged, finish_reason)
+    assert_settled_once(counting, direct, uid, charged)
+
+
+FAILURES: dict[str, tuple[dict[str, Any], type[errors.Refused], int]] = {
+    "400": ({"status": 400}, errors.ModelInput, 0),
+    "401": ({"status": 401}, errors.ModelUnavailable, 0),
+    "402": ({"status": 402}, errors.ModelUnavailable, 0),
+    "403": ({"status": 403}, errors.ModelUnavailable, 0),
+    "404": ({"status": 404}, errors.ModelUnavailable, 0),
+    "429": ({"status": 429}, errors.ModelUnavailable, 0),
+    "499": ({"status": 499}, errors.ModelUnavailable, ESTIMATE),
+    "500": ({"status": 500}, errors.ModelUnavailable, ESTIMATE),
+    "503": ({"status": 503}, errors.ModelUnavailable, ESTIMATE),
+    "504": ({"status": 504}, errors.DeadlineExceeded, ESTIMATE),
+    "302": ({"status": 302, "body": ""}, errors.ModelUnavailable, ESTIMATE),
+    "junk": ({"body": "<html>"}, errors.ModelUnavailable, ESTIMATE),
+    "dropped before the headers": ({"dropAfter": "nothing"}, errors.ModelUnavailable, ESTIMATE),
+    "dropped after the headers": ({"dropAfter": "headers"}, errors.ModelUnavailable, ESTIMATE),
+    "dropped in the body": ({"dropAfter": 20}, errors.ModelUnavailable, ESTIMATE),
+    "a bad key": (
+        {"status": 400, "error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT",
+                                  "details": [{"reason": "API_KEY_INVALID"}]}},
+        errors.ModelUnavailable,
+        0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_charged_unless_it_provably_cost_nothing(
+    name: str, run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+) -> None:
+    reply, refusal, charged = FAILURES[name]
+    gemini.script(reply)
+
+    with pytest.raises(refusal) as refused:
+        run()
+
+    assert refused.value.details["charged"] == charged
+    assert_settled_once(counting, direct, uid, charged)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_what_is_our_fault_is_logged_as_ours(
+    status: int, run: Run, gemini: Control, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gemini.script({"status": status})
+
+    with pytest.raises(errors.ModelUnavailable):
+        run()
+
+    event = json.loads(capsys.readouterr().out)
+    assert (event["message"], event["severity"], event["ours"]) == ("firebreak.model", "ERROR", True)
+
+
+def test_our_deadline_ends_the_call_and_charges_the_estimate(
+    run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+) -> None:
+    gemini.script({"text": "late", "delayMs": 5_000})
+
+    with pytest.raises(errors.DeadlineExceeded):
+        run(deadline_s=0.2)
+
+    assert_settled_once(counting, direct, uid, ESTIMATE)
+
+
+def test_an_unreachable_model_is_not_charged(
+    run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
+) -> None:
+    with pytest.raises(errors.ModelUnavailable):
+        run(gemini=Gemini(api_key="local", host="127.0.0.1:9"))
+
+    assert_settled_once(counting, direct, uid, 0)
+
+
+class Broken(Gemini):
+    """A client with a fault of our own in it."""
+
+    def generate(self, *_: object, **__: object) -> Any:
+        raise RuntimeError("secret")
+
+
+def test_a_fault_of_our_own_is_charged_at_the_estimate(
+    run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
+) -> None:
+    with pytest.raises(RuntimeError):
+        run(gemini=Broken(api_key="local", host="127.0.0.1:9"))
+
+    assert_settled_once(counting, direct, uid, ESTIMATE)
+
+
+def test_usage_above_the_estimate_is_logged(run: Run, gemini: Control, capsys: pytest.CaptureFixture[str]) -> None:
+    gemini.script({"text": "hello", "usage": usage(3, 900)})
+
+    run()
+
+    event = json.loads(capsys.readouterr().out)
+    assert (event["message"], event["estimated"], event["actual"]) == ("firebreak.overrun", ESTIMATE, 903)
+
+
+def test_one_call_is_one_request_with_the_limit_set(run: Run, gemini: Control) -> None:
+    run(system="be kind", temperature=0.5)
+
+    (request,) = gemini.log()
+    assert request["method"] == "generateContent"
+    config = request["body"]["generationConfig"]
+    assert (config["maxOutputTokens"], config["temperature"]) == (100, 0.5)
+    assert request["body"]["systemInstruction"]["parts"] == [{"text": "be kind"}]
+
+
+def test_a_refused_user_never_reaches_the_model(run: Run, counting: Ledger, gemini: Control, uid: str) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 50, limit=LIMIT, model="m"))
+
+    with pytest.raises(errors.BucketEmpty):
+        run()
+
+    assert gemini.log() == []
+
+
+def test_the_model_counts_only_if_the_bound_does_not_fit_and_the_answer_does(
+    run: Run, counting: Ledger, gemini: Control, uid: str
+) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 1_000, limit=LIMIT, model="m"))
+
+    answer = run(prompt="four score and " * 80, system="be kind")
+
+    assert [entry["method"] for entry in gemini.log()] == ["countTokens", "generateContent"]
+    assert "be kind" in json.dumps(gemini.log()[0]["body"])
+    assert answer["charged"] > 0
+
+
+def test_a_count_that_does_not_fit_either_is_refused_after_one_count(
+    run: Run, counting: Ledger, gemini: Control, uid: str
+) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 110, limit=LIMIT, model="m"))
+
+    with pytest.raises(errors.BucketEmpty):
+        run(prompt="four score and " * 80)
+
+    assert [entry["method"] for entry in gemini.log()] == ["countTokens"]
+
+
+def test_a_count_that_fails_refuses(
+    run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 1_000, limit=LIMIT, model="m"))
+    gemini.script({"for": "countTokens", "status": 503})
+
+    with pytest.raises(errors.BucketEmpty):
+        run(prompt="four score and " * 80)
+
+    assert list(books(direct, uid).calls) == ["before"]
+
+
+def assert_settled_once(ledger: CountingLedger, client: firestore.Client, uid: str, charged: int) -> None:
+    seen = books(client, uid)
+    assert ledger.settles == 1
+    assert [(call["status"], call["actual"]) for call in seen.calls.values()] == [("settled", charged)]
+    assert seen.bucket is not None
+    assert LIMIT - charged <= seen.bucket["tokens"] <= LIMIT - charged + 5
+    assert seen.bucket["lifetime"]["charged"] == charged

@@ -1,0 +1,39 @@
+"""Nothing is spent, and nothing is started, unless it can be agreed to and fits."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from scripts.demo.gate import NotAllowed, real_gemini_api_key
+from scripts.demo.limit import Unfit, daily_limit
+
+
+def test_without_a_key_the_real_model_is_refused() -> None:
+    with pytest.raises(NotAllowed, match="GEMINI_API_KEY"):
+        real_gemini_api_key(
+            {"GEMINI_API_KEY": " "}, limit=100_000, console=Console(file=io.StringIO()), interactive=True
+        )
+
+
+def test_without_a_terminal_the_real_model_is_refused() -> None:
+    with pytest.raises(NotAllowed, match="terminal"):
+        real_gemini_api_key(
+            {"GEMINI_API_KEY": "k"}, limit=100_000, console=Console(file=io.StringIO()), interactive=False
+        )
+
+
+def test_the_emulators_own_env_file_has_the_last_word(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("# tokens\nMODELS=a\nMAX_DAILY_TOKENS=5000000\n")
+    (tmp_path / ".env.local").write_text('MAX_DAILY_TOKENS="100000"\n')
+
+    assert daily_limit(tmp_path, "demo-x") == 100_000
+
+
+@pytest.mark.parametrize("text", ["", "MAX_DAILY_TOKENS=", "MAX_DAILY_TOKENS=many", "MAX_DAILY_TOKENS=5000000"])
+def test_a_limit_that_the_story_does_not_fit_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".env").write_text(text)
+
+    with pytest.raises(Unfit, match="MAX_DAILY_TOKENS"):
+        daily_limit(tmp_path, "demo-x")

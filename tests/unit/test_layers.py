@@ -1,0 +1,46 @@
+"""The architecture, where import-linter cannot see it."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripts.local.layout import ROOT
+
+PACKAGE = ROOT / "functions" / "firebreak"
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+LAYERS = next(contract["layers"] for contract in CONTRACTS if contract["id"] == "layers")
+NAMED = {name.strip() for layer in LAYERS for name in layer.replace(":", "|").split("|")}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name inside it; packages themselves are empty."""
+    files = (path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in files}
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_module_has_a_layer() -> None:
+    assert set(modules()) == NAMED
+
+
+def test_only_the_client_imports_the_gemini_sdk() -> None:
+    importers = {name for name, path in modules().items() if any("google.genai" in name for name in imported(path))}
+
+    assert importers == {"gemini.client"}
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGE.rglob("__init__.py")), ids=lambda path: path.parent.name)
+def test_packages_hold_no_code(package: Path) -> None:
+    statements = ast.parse(package.read_text()).body
+
+    assert all(isinstance(statement, ast.Expr) for statement in statements)

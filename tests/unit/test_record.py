@@ -1,0 +1,70 @@
+"""Documents as values, and names that never collide."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firebreak.bucket.arithmetic import Level
+from firebreak.bucket.record import Corrupt, document_id, from_us, read_bucket, to_us
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+UIDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128) | st.text(
+    "%/._25F", min_size=1, max_size=12
+)
+
+
+@given(UIDS, UIDS)
+def test_different_uids_have_different_documents(one: str, other: str) -> None:
+    assert (document_id(one) == document_id(other)) == (one == other)
+
+
+@given(UIDS)
+def test_every_uid_is_a_legal_document_id(uid: str) -> None:
+    name = document_id(uid)
+
+    assert "/" not in name
+    assert name not in (".", "..")
+    assert not (name.startswith("__") and name.endswith("__"))
+    assert 1 <= len(name.encode()) <= 1500
+
+
+def test_an_ordinary_uid_is_its_own_document_id() -> None:
+    assert document_id("Zq3kT_b-1") == "Zq3kT_b-1"
+
+
+@given(st.integers(0, 4 * 10**15))
+def test_microseconds_survive_the_way_to_a_timestamp_and_back(us: int) -> None:
+    assert to_us(from_us(us)) == us
+
+
+def test_a_bucket_of_the_published_pattern_is_read() -> None:
+    bucket = read_bucket({"tokens": 12.9, "updatedAt": NOW}, updated=NOW, read=NOW)
+
+    assert bucket.level == Level(tokens=12, updated_us=to_us(NOW))
+    assert bucket.version is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"tokens": float("nan")},
+        {"tokens": float("inf")},
+        {"tokens": "100"},
+        {"tokens": True},
+        {"tokens": None},
+        {"updatedAt": 5},
+        {"updatedAt": None},
+        {"override": -1},
+        {"override": "5"},
+        {"override": True},
+        {"override": 1.5},
+    ],
+)
+def test_a_corrupt_bucket_admits_nobody(fields: dict[str, object]) -> None:
+    data = {"tokens": 5, "updatedAt": NOW} | fields if fields else {}
+
+    with pytest.raises(Corrupt):
+        read_bucket(data, updated=NOW, read=NOW)

@@ -1,0 +1,94 @@
+"""What `generate` takes, and what it names when it does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firebreak.errors import InvalidField
+from firebreak.gemini import estimate
+from firebreak.gemini.request import Bounds, Turn, parse, request_id
+
+BOUNDS = Bounds(models=("a", "b"), max_output_tokens=100, default_output_tokens=10, max_prompt_bytes=1000)
+USER = {"role": "user", "parts": [{"text": "hi"}]}
+
+
+def test_a_prompt_is_one_turn_of_the_user_with_defaults() -> None:
+    request = parse({"prompt": "hi"}, BOUNDS)
+
+    assert request.turns == (Turn(role="user", texts=("hi",)),)
+    assert (request.model, request.max_output_tokens, request.temperature) == ("a", 10, None)
+
+
+def test_contents_keep_their_roles() -> None:
+    model = {"role": "model", "parts": [{"text": "yes"}, {"text": "?"}]}
+    request = parse({"contents": [USER, model, USER]}, BOUNDS)
+
+    assert [turn.role for turn in request.turns] == ["user", "model", "user"]
+    assert request.turns[1].texts == ("yes", "?")
+
+
+def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
+    assert parse({"prompt": "hi", "maxOutputTokens": 7.0}, BOUNDS).max_output_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (None, "data"),
+        ([], "data"),
+        ({}, "prompt and contents"),
+        ({"prompt": "hi", "contents": [USER]}, "prompt and contents"),
+        ({"prompt": ""}, "prompt"),
+        ({"prompt": "  "}, "prompt"),
+        ({"prompt": 5}, "prompt"),
+        ({"prompt": "\ud800"}, "prompt"),
+        ({"prompt": "x" * 1001}, "1000 bytes"),
+        ({"prompt": "é" * 501}, "1000 bytes"),
+        ({"prompt": "x", "system": "y" * 1000}, "1000 bytes"),
+        ({"contents": []}, "contents"),
+        ({"contents": {}}, "contents"),
+        ({"contents": [USER, {"role": "model", "parts": [{"text": "x"}]}]}, "contents must end"),
+        ({"contents": [{"role": "system", "parts": [{"text": "x"}]}]}, "contents[0].role"),
+        ({"contents": [{"role": ["user"], "parts": [{"text": "x"}]}]}, "contents[0].role"),
+        ({"contents": ["x"]}, "contents[0]"),
+        ({"contents": [{"role": "user", "parts": []}]}, "contents[0].parts"),
+        ({"contents": [{"role": "user", "parts": [{"fileData": {}}]}]}, "contents[0].parts[0]"),
+        ({"contents": [{"role": "user", "parts": [{"text": 1}]}]}, "contents[0].parts[0].text"),
+        ({"prompt": "hi", "model": "c"}, "model"),
+        ({"prompt": "hi", "model": 1}, "model"),
+        ({"prompt": "hi", "model": ["a"]}, "model"),
+        ({"prompt": "hi", "maxOutputTokens": 0}, "maxOutputTokens"),
+        ({"prompt": "hi", "maxOutputTokens": 101}, "maxOutputTokens"),
+        ({"prompt": "hi", "maxOutputTokens": True}, "maxOutputTokens"),
+        ({"prompt": "hi", "maxOutputTokens": "5"}, "maxOutputTokens"),
+        ({"prompt": "hi", "maxOutputTokens": 1.5}, "maxOutputTokens"),
+        ({"prompt": "hi", "maxOutputTokens": float("inf")}, "maxOutputTokens"),
+        ({"prompt": "hi", "temperature": 2.1}, "temperature"),
+        ({"prompt": "hi", "temperature": float("nan")}, "temperature"),
+        ({"prompt": "hi", "temperature": True}, "temperature"),
+        ({"prompt": "hi", "tools": []}, "tools"),
+    ],
+)
+def test_a_wrong_field_is_named(data: object, named: str) -> None:
+    with pytest.raises(InvalidField) as refusal:
+        parse(data, BOUNDS)
+
+    assert named in refusal.value.message
+
+
+@pytest.mark.parametrize("value", ["", "a" * 65, "a b", "a/b", "é", "a\n", 5, [], True])
+def test_a_request_id_of_another_form_is_refused(value: object) -> None:
+    with pytest.raises(InvalidField, match="requestId"):
+        request_id({"requestId": value})
+
+
+def test_a_request_id_may_be_left_out() -> None:
+    assert request_id({"prompt": "hi"}) is None
+    assert request_id({"requestId": "Az0_-"}) == "Az0_-"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).filter(str.strip))
+def test_the_bound_counts_at_least_every_byte(prompt: str) -> None:
+    request = parse({"prompt": prompt}, BOUNDS)
+
+    assert estimate.prompt_bound(request) > len(prompt.encode())

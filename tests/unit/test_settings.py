@@ -1,0 +1,76 @@
+"""Every knob is checked, and an error names it."""
+
+import json
+
+import pytest
+
+from firebreak.errors import Misconfigured
+from firebreak.settings import KNOBS, load
+
+GOOD = {"GCLOUD_PROJECT": "demo-x", "MAX_DAILY_TOKENS": "1000"}
+
+
+def wrong(env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    with pytest.raises(Misconfigured):
+        load(env)
+    event = json.loads(capsys.readouterr().out)
+    assert event["message"] == "firebreak.settings"
+    named: list[str] = event["wrong"]
+    return named
+
+
+def test_defaults_fill_what_is_not_set() -> None:
+    settings = load(GOOD)
+
+    assert settings.max_daily_tokens == 1000
+    assert settings.threads == 8
+
+
+def test_a_missing_limit_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert wrong({"GCLOUD_PROJECT": "demo-x"}, capsys) == ["MAX_DAILY_TOKENS must be set"]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1e5", "1_000", "ten", "NaN", "inf", "1.5", "٣", "9" * 400, "0x10"])
+def test_a_malformed_limit_refuses_and_is_named(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"MAX_DAILY_TOKENS": text}, capsys)
+
+    assert message.startswith("MAX_DAILY_TOKENS must be ")
+
+
+@pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.range != "names"], ids=lambda knob: knob.name)
+def test_every_number_is_checked(knob: object, capsys: pytest.CaptureFixture[str]) -> None:
+    name = str(getattr(knob, "name", ""))
+
+    assert any(message.startswith(name) for message in wrong(GOOD | {name: "none"}, capsys))
+
+
+def test_all_wrong_knobs_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    messages = wrong(GOOD | {"MAX_DAILY_TOKENS": "x", "THREADS": "0", "MODELS": " , "}, capsys)
+
+    assert [message.split()[0] for message in messages] == ["MAX_DAILY_TOKENS", "MODELS", "THREADS"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["FIRESTORE_EMULATOR_HOST", "FIREBASE_AUTH_EMULATOR_HOST", "PUBSUB_EMULATOR_HOST", "GEMINI_EMULATOR_HOST"],
+)
+def test_an_emulator_is_refused_outside_a_demo_project(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"GCLOUD_PROJECT": "my-app", host: "127.0.0.1:1"}, capsys)
+
+    assert message == f"{host} is accepted only in a demo- project"
+
+
+def test_an_emulator_is_accepted_in_a_demo_project() -> None:
+    assert load(GOOD | {"GEMINI_EMULATOR_HOST": "127.0.0.1:1"}).gemini_host == "127.0.0.1:1"
+
+
+def test_the_project_comes_from_the_platform() -> None:
+    config = {"FIREBASE_CONFIG": '{"projectId": "my-app"}', "MAX_DAILY_TOKENS": "5"}
+
+    assert load(config).project == "my-app"
+
+
+def test_the_default_output_fits_the_largest(capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"MAX_OUTPUT_TOKENS": "10"}, capsys)
+
+    assert message == "DEFAULT_OUTPUT_TOKENS must be at most MAX_OUTPUT_TOKENS"
