@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore as google_firestore
 
 from scripts.local.layout import ROOT
@@ -114,7 +113,7 @@ def firestore(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Callable[..., go
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", stack.firestore_host)
 
     def client(**options: Any) -> google_firestore.Client:
-        return google_firestore.Client(project=stack.project, credentials=AnonymousCredentials(), **options)
+        return google_firestore.Client(project=stack.project, **options)
 
     return client
 

@@ -13,6 +13,7 @@ import grpc
 
 SERVICE = "/google.firestore.v1.Firestore/"
 STREAMS = frozenset({"BatchGetDocuments", "RunQuery", "RunAggregationQuery", "ListDocuments"})
+FORWARDED = frozenset({"authorization", "google-cloud-resource-prefix", "x-goog-request-params"})
 FORWARD_S = 20.0
 
 
@@ -86,7 +87,7 @@ class FaultProxy:
 
     def serve(self, method: str, request: bytes, context: grpc.ServicerContext) -> list[bytes]:
         """Forward one call, or fail it as planned."""
-        metadata = [(key, value) for key, value in context.invocation_metadata() if key.startswith("x-goog")]
+        metadata = [(key, value) for key, value in context.invocation_metadata() if key in FORWARDED]
 
         def send() -> list[bytes]:
             if method in STREAMS:

@@ -20,12 +20,11 @@ from scripts.demo.limit import Unfit, daily_limit
 from scripts.demo.result import result
 from scripts.demo.screen import Screen
 from scripts.local.layout import PROJECT, ROOT
-from scripts.local.ready import NotReady
 from scripts.local.stack import Unavailable, running
 
 CLAIM_FAILED, NOT_STARTED, NO_STACK, INTERRUPTED = 1, 2, 3, 130
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command(help=__doc__)
@@ -47,7 +46,7 @@ def main(
         evidence, seconds = _perform(console, limit, key)
     except (NotAllowed, Unfit) as error:
         raise _exit(console, str(error), NOT_STARTED) from error
-    except (Unavailable, NotReady) as error:
+    except Unavailable as error:
         raise _exit(console, str(error), NO_STACK) from error
     except CallerFailed as error:
         raise _exit(console, str(error), CLAIM_FAILED) from error

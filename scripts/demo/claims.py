@@ -58,11 +58,10 @@ def claims(evidence: Evidence) -> tuple[Claim, ...]:
 
 def _bot(evidence: Evidence) -> Iterator[Claim]:
     bot = evidence.bot
-    turned_away = sum(r.code == "unauthenticated" and r.reason == "app-check" for r in bot.refusals)
     yield Claim(
         text="the bot is refused each time, as unauthenticated",
-        held=turned_away == bot.calls > 0,
-        evidence=f"{turned_away} of {bot.calls} calls: unauthenticated (app-check)",
+        held=bot.kinds == {"unauthenticated (app-check)": bot.calls} and bot.calls > 0,
+        evidence=f"{bot.calls} calls, {_kinds(bot)}",
     )
     if evidence.model:
         requests = evidence.model.during_bot
@@ -101,15 +100,19 @@ def _runaway(evidence: Evidence) -> Iterator[Claim]:
 
 def _refusals(runaway: Tally, limit: int) -> Claim:
     told = [r for r in runaway.out_of_tokens if _tells_when(r.details, limit)]
-    first = runaway.out_of_tokens[0].details if runaway.out_of_tokens else {}
+    first = told[0].details if told else {}
     return Claim(
         text="the runaway is refused with a reason it can act on",
         held=len(told) == runaway.refused > 0,
         evidence=(
-            f"{len(told)} of {runaway.refused} refusals: resource-exhausted, reason tokens, "
-            f"remaining {first.get('remaining')}, retry after {first.get('retryAfterSeconds')} s"
+            f"{_kinds(runaway)}; the first: remaining {first.get('remaining')}, "
+            f"retry after {first.get('retryAfterSeconds')} s"
         ),
     )
+
+
+def _kinds(seen: Tally) -> str:
+    return ", ".join(f"{count} x {kind}" for kind, count in seen.kinds.items()) or "no refusal"
 
 
 def _tells_when(details: object, limit: int) -> bool:
@@ -159,7 +162,7 @@ def _normal(evidence: Evidence) -> Iterator[Claim]:
     yield Claim(
         text="the normal user is never refused",
         held=normal.refused == 0 and normal.answered == normal.calls > 0,
-        evidence=f"{normal.answered} answers to {normal.calls} calls, {normal.refused} refusals",
+        evidence=f"{normal.answered} answers to {normal.calls} calls, {_kinds(normal)}",
     )
     yield Claim(
         text="the normal user is answered while the runaway burns, and after it is refused",

@@ -27,10 +27,11 @@ def real_gemini_api_key(env: Mapping[str, str], *, limit: int, console: Console,
     if not interactive:
         raise NotAllowed("--real costs money and must be agreed to on a terminal; there is none here")
     price = OUTPUT_NANOUSD_PER_TOKEN / 1_000
+    worst = dollars(worst_case_microusd(users=USERS, limit=limit))
     console.print(
-        f"The callers will use the real Gemini, with the key in {KEY}, until at most {USERS} buckets of {limit:,} tokens "
-        f"are empty.\nWorst case: {dollars(worst_case_microusd(users=USERS, limit=limit))}, every token priced as output of "
-        f"{PRICED_MODEL} (list price assumed: ${price:.2f} per million). Dearer models in functions/.env cost more.",
+        f"The callers will use the real Gemini, with the key in {KEY}, until at most {USERS} buckets of {limit:,} "
+        f"tokens are empty.\nWorst case: {worst}, every token priced as output of {PRICED_MODEL} "
+        f"(list price assumed: ${price:.2f} per million). Dearer models in functions/.env cost more.",
         highlight=False,
     )
     if not typer.confirm("Spend it?", default=False, err=True):

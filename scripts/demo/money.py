@@ -75,6 +75,6 @@ def assumptions(cost: Comparison) -> tuple[str, ...]:
     read, written = INPUT_NANOUSD_PER_TOKEN / 1_000, OUTPUT_NANOUSD_PER_TOKEN / 1_000
     return (
         f"assumed: list price of {PRICED_MODEL}, ${read:.2f} in and ${written:.2f} out per million tokens",
-        f"assumed: {CALL_S} s an answer, so {cost.calls_per_minute} calls a minute; {CAP_LAG_S // 60} min until a cap acts",
+        f"assumed: {CALL_S} s an answer, so {cost.calls_per_minute} calls a minute, for {CAP_LAG_S // 60} minutes",
         f"measured: the tokens of its calls, ${cost.call_microusd / 1e6:.4f} each",
     )

@@ -17,9 +17,9 @@ RUNAWAY: tuple[Json, ...] = (
     {
         "prompt": (
             f"{RUNAWAY_MARK} Your queue holds ticket 48213: 'Since this morning the export of our invoices stops at "
-            "2 per cent and the page says nothing. We have 340 invoices to send before the end of the month, and two "
-            "colleagues see the same.' Write the full story for the second line: the summary, every cause you can think "
-            "of with the test that tells it from the others, the questions to the customer, and a draft of the answer. "
+            "2 per cent and the page says nothing. We must send 340 invoices before the end of the month, and two "
+            "colleagues see the same.' Write the full story for the second line: the summary, every cause there can "
+            "be with the test that tells it from the others, the questions to the customer, and a draft of the answer. "
             "When the ticket is closed, say DONE; until then you will be asked again."
         ),
         "maxOutputTokens": 2048,

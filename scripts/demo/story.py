@@ -20,7 +20,7 @@ BOT_ATTEMPTS: Mapping[str, Mapping[str, object] | None] = {
     "an expired token": {"ttlSeconds": -60},
     "a token of another project": {"projectId": "demo-somebody-else"},
 }
-BOT_WORKERS = 2
+BOT_WORKERS = 3
 NORMAL_PAUSE_MS = 50
 POLL_S = 0.1
 WITHIN_S = 90
@@ -75,20 +75,24 @@ def runaway_beside_normal(stack: Stack, screen: Screen, *, within_s: float) -> t
     Raises:
         CallerFailed: a client broke, or this did not come to its end in time.
     """
-    screen.say(f"acts 2 and 3: a runaway loop of {RUNAWAY_WORKERS} workers, and a normal user beside it", "bold")
     chat = Client(backend=stack, data=prompts.NORMAL, calls=None, pause_ms=NORMAL_PAUSE_MS)
     loop = Client(backend=stack, data=prompts.RUNAWAY, calls=None, workers=RUNAWAY_WORKERS)
-    with Caller(chat) as normal, Caller(loop) as runaway:
-        _watch(runaway, normal, screen, within_s)
-        screen.now("the clients end the calls in hand")
-        runaway.stop()
-        normal.stop()
-        return tally(runaway.wait(END_S)), tally(normal.wait(END_S))
-
-
-def _watch(runaway: Caller, normal: Caller, screen: Screen, within_s: float) -> None:
-    """Shows how it goes, until it is over, a client has ended by itself, or the time is up."""
     deadline = time.monotonic() + within_s
+    screen.say(f"acts 2 and 3: a normal user talks; beside it runs a loop of {RUNAWAY_WORKERS} workers", "bold")
+    with Caller(chat) as normal:
+        while normal.running and not tally(normal.events).answers and time.monotonic() < deadline:
+            screen.now("  the normal user waits for the first answer")
+            time.sleep(POLL_S)
+        with Caller(loop) as runaway:
+            _watch(runaway, normal, screen, deadline)
+            screen.now("  the clients end the calls in hand")
+            runaway.stop()
+            normal.stop()
+            return tally(runaway.wait(END_S)), tally(normal.wait(END_S))
+
+
+def _watch(runaway: Caller, normal: Caller, screen: Screen, deadline: float) -> None:
+    """Shows how it goes, until it is over, a client has ended by itself, or the time is up."""
     told = False
     while runaway.running and normal.running and time.monotonic() < deadline:
         loop, chat = tally(runaway.events), tally(normal.events)

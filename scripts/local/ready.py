@@ -11,6 +11,7 @@ from pathlib import Path
 
 from scripts.local.layout import PROJECT, Layout
 from scripts.local.progress import Say
+from scripts.local.unavailable import Unavailable
 from scripts.local.wire import Answer, call
 
 _POLL_S = 0.2
@@ -19,36 +20,32 @@ _BROKEN = "Failed to load function definition from source"
 _LOADED = "All emulators ready"
 
 
-class NotReady(RuntimeError):
-    """The stack did not come up; the message says why and what to do."""
-
-
 def wait_for_standins(layout: Layout, process: subprocess.Popen[bytes], *, within_s: float = 30) -> None:
     """Wait until the stand-ins answer.
 
     Raises:
-        NotReady: they ended, or did not answer in time.
+        Unavailable: they ended, or did not answer in time.
     """
     url = f"http://{layout.address('stand-ins')}/_health"
-    _poll(lambda: _answers(url), process, "the stand-ins", layout.standins_log, within_s)
+    _poll(lambda: answers(url), process, "the stand-ins", layout.standins_log, within_s)
 
 
 def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Say, *, within_s: float = 180) -> None:
     """Wait until the emulators answer and, if the functions are among them, every function has started once.
 
     Raises:
-        NotReady: the CLI ended, the functions do not load, or something did not answer in time.
+        Unavailable: the CLI ended, the functions do not load, or something did not answer in time.
     """
     log = layout.firebase_log
     for name in layout.only:
         say(f"waiting for {name}")
-        _poll(partial(_answers, f"http://{layout.address(name)}"), process, name, log, within_s)
+        _poll(partial(answers, f"http://{layout.address(name)}"), process, name, log, within_s)
     say("waiting for everything to load")
     _poll(partial(_loaded, log), process, "the emulators", log, within_s)
     if "functions" in layout.only:
         urls = _callables(layout)
         if not urls:
-            raise NotReady(f"functions/main.py has no callable.\n{tail(log)}")
+            raise Unavailable(f"functions/main.py has no callable.\n{tail(log)}")
         say(f"starting {', '.join(sorted(url.rsplit('/', 1)[1] for url in urls))}")
         with ThreadPoolExecutor(max_workers=2) as pool:
             tuple(pool.map(lambda url: _poll(partial(_serves, url), process, url, log, within_s), urls))
@@ -58,9 +55,9 @@ def _poll(there: Callable[[], bool], process: subprocess.Popen[bytes], what: str
     deadline = time.monotonic() + within_s
     while not there():
         if process.poll() is not None:
-            raise NotReady(f"{what} did not start: the process ended with status {process.returncode}.\n{tail(log)}")
+            raise Unavailable(f"{what} did not start: the process ended with status {process.returncode}.\n{tail(log)}")
         if time.monotonic() > deadline:
-            raise NotReady(f"{what} did not answer within {within_s:.0f} s.\n{tail(log)}")
+            raise Unavailable(f"{what} did not answer within {within_s:.0f} s.\n{tail(log)}")
         time.sleep(_POLL_S)
 
 
@@ -70,7 +67,8 @@ def _answer(method: str, url: str) -> Answer | None:
     return None
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether anything answers there, whatever it says."""
     return _answer("GET", url) is not None
 
 
@@ -78,7 +76,7 @@ def _loaded(log: Path) -> bool:
     """Whether the CLI says that it is done; a main.py that does not load does not stop it."""
     text = log.read_text(errors="replace")
     if _BROKEN in text:
-        raise NotReady(f"functions/main.py does not load; mend what the log says.\n{tail(log)}")
+        raise Unavailable(f"functions/main.py does not load; mend what the log says.\n{tail(log)}")
     return _LOADED in text
 
 

@@ -4,7 +4,8 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -16,6 +17,7 @@ class Answer:
 
     status: int
     body: bytes
+    headers: Message = field(default_factory=Message)
 
     @property
     def json(self) -> Any:  # noqa: ANN401
@@ -41,7 +43,7 @@ def call(
         request.add_header("Content-Type", "application/json")
     try:
         with _DIRECT.open(request, timeout=timeout_s) as response:
-            return Answer(status=response.status, body=response.read())
+            return Answer(status=response.status, body=response.read(), headers=response.headers)
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(status=error.code, body=error.read())
+            return Answer(status=error.code, body=error.read(), headers=error.headers)

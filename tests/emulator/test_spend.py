@@ -14,7 +14,7 @@ from firebreak.bucket.settle import Settled
 from firebreak.gemini import spend
 from firebreak.gemini.client import Gemini
 from firebreak.gemini.request import Bounds, parse
-from tests.control import Control
+from tests.conftest import StandIn
 from tests.emulator.books import books
 
 MODEL = "gemini-3.8-flash"
@@ -43,8 +43,8 @@ def counting(direct: firestore.Client) -> CountingLedger:
 
 
 @pytest.fixture
-def run(counting: CountingLedger, gemini: Control, uid: str) -> Run:
-    client = Gemini(api_key="local", host=gemini.host)
+def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
+    client = Gemini(api_key="local", host=gemini.url.removeprefix("http://"))
 
     def generate(deadline_s: float = DEADLINE_S, limit: int = LIMIT, gemini: Any = client, **data: Any) -> Any:
         return spend.generate(
@@ -84,7 +84,7 @@ ANSWERED: dict[str, tuple[dict[str, Any], int, str | None]] = {
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_an_answer_is_charged_what_it_used(
-    name: str, run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+    name: str, run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
 ) -> None:
     reply, charged, finish_reason = ANSWERED[name]
     gemini.script(reply)
@@ -122,7 +122,7 @@ FAILURES: dict[str, tuple[dict[str, Any], type[errors.Refused], int]] = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_failure_is_charged_unless_it_provably_cost_nothing(
-    name: str, run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+    name: str, run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
 ) -> None:
     reply, refusal, charged = FAILURES[name]
     gemini.script(reply)
@@ -136,7 +136,7 @@ def test_a_failure_is_charged_unless_it_provably_cost_nothing(
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_what_is_our_fault_is_logged_as_ours(
-    status: int, run: Run, gemini: Control, capsys: pytest.CaptureFixture[str]
+    status: int, run: Run, gemini: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gemini.script({"status": status})
 
@@ -148,7 +148,7 @@ def test_what_is_our_fault_is_logged_as_ours(
 
 
 def test_our_deadline_ends_the_call_and_charges_the_estimate(
-    run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
 ) -> None:
     gemini.script({"text": "late", "delayMs": 5_000})
 
@@ -183,7 +183,7 @@ def test_a_fault_of_our_own_is_charged_at_the_estimate(
     assert_settled_once(counting, direct, uid, ESTIMATE)
 
 
-def test_usage_above_the_estimate_is_logged(run: Run, gemini: Control, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_above_the_estimate_is_logged(run: Run, gemini: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     gemini.script({"text": "hello", "usage": usage(3, 900)})
 
     run()
@@ -192,7 +192,7 @@ def test_usage_above_the_estimate_is_logged(run: Run, gemini: Control, capsys: p
     assert (event["message"], event["estimated"], event["actual"]) == ("firebreak.overrun", ESTIMATE, 903)
 
 
-def test_one_call_is_one_request_with_the_limit_set(run: Run, gemini: Control) -> None:
+def test_one_call_is_one_request_with_the_limit_set(run: Run, gemini: StandIn) -> None:
     run(system="be kind", temperature=0.5)
 
     (request,) = gemini.log()
@@ -202,7 +202,7 @@ def test_one_call_is_one_request_with_the_limit_set(run: Run, gemini: Control) -
     assert request["body"]["systemInstruction"]["parts"] == [{"text": "be kind"}]
 
 
-def test_a_refused_user_never_reaches_the_model(run: Run, counting: Ledger, gemini: Control, uid: str) -> None:
+def test_a_refused_user_never_reaches_the_model(run: Run, counting: Ledger, gemini: StandIn, uid: str) -> None:
     counting.reserve(uid, "before", Ask(estimate=LIMIT - 50, limit=LIMIT, model="m"))
 
     with pytest.raises(errors.BucketEmpty):
@@ -212,7 +212,7 @@ def test_a_refused_user_never_reaches_the_model(run: Run, counting: Ledger, gemi
 
 
 def test_the_model_counts_only_if_the_bound_does_not_fit_and_the_answer_does(
-    run: Run, counting: Ledger, gemini: Control, uid: str
+    run: Run, counting: Ledger, gemini: StandIn, uid: str
 ) -> None:
     counting.reserve(uid, "before", Ask(estimate=LIMIT - 1_000, limit=LIMIT, model="m"))
 
@@ -224,7 +224,7 @@ def test_the_model_counts_only_if_the_bound_does_not_fit_and_the_answer_does(
 
 
 def test_a_count_that_does_not_fit_either_is_refused_after_one_count(
-    run: Run, counting: Ledger, gemini: Control, uid: str
+    run: Run, counting: Ledger, gemini: StandIn, uid: str
 ) -> None:
     counting.reserve(uid, "before", Ask(estimate=LIMIT - 110, limit=LIMIT, model="m"))
 
@@ -235,7 +235,7 @@ def test_a_count_that_does_not_fit_either_is_refused_after_one_count(
 
 
 def test_a_count_that_fails_refuses(
-    run: Run, counting: CountingLedger, gemini: Control, direct: firestore.Client, uid: str
+    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
 ) -> None:
     counting.reserve(uid, "before", Ask(estimate=LIMIT - 1_000, limit=LIMIT, model="m"))
     gemini.script({"for": "countTokens", "status": 503})

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from scripts.local import binaries
-from scripts.local.binaries import FIRESTORE, PUBSUB, BinaryMissing
+from scripts.local.binaries import FIRESTORE, PUBSUB
+from scripts.local.unavailable import Unavailable
 
 MAIN = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
 INFO = {
@@ -79,7 +81,7 @@ def test_an_explicit_path_wins_over_the_cache(find: Callable[..., dict[str, str]
 
 
 def test_an_explicit_path_that_is_no_file_is_named(find: Callable[..., dict[str, str]], tmp_path: Path) -> None:
-    with pytest.raises(BinaryMissing, match=f"{PUBSUB} names .*/nowhere"):
+    with pytest.raises(Unavailable, match=f"{PUBSUB} names .*/nowhere"):
         find(**{PUBSUB: tmp_path / "nowhere"})
 
 
@@ -111,18 +113,19 @@ def test_a_jar_without_main_class_gets_a_launcher(find: Callable[..., dict[str, 
     assert f"Class-Path: {far.as_uri()}" in unfolded
 
 
-def test_a_program_of_someone_else_is_copied_with_its_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_whose_mode_cannot_change_is_copied_with_its_libraries(tmp_path: Path) -> None:
     script = a_script(tmp_path / "theirs/bin/cloud-pubsub-emulator", 'cat "$(dirname "$0")/../lib/name"')
     (tmp_path / "theirs/lib").mkdir()
     (tmp_path / "theirs/lib/name").write_text("it runs")
     for folder in ("theirs/bin", "theirs/lib", "theirs"):
         (tmp_path / folder).chmod(0o555)
-    monkeypatch.setattr("os.geteuid", lambda: 4711)
 
-    copy = binaries.writable(script, tmp_path / "local")
+    copy = binaries.writable(script, tmp_path / "local", chmod=forbidden)
 
     assert copy.is_relative_to(tmp_path / "local")
     assert subprocess.check_output([copy], text=True) == "it runs"
-    assert binaries.writable(script, tmp_path / "local") == copy
+    assert binaries.writable(script, tmp_path / "local", chmod=forbidden) == copy
+
+
+def forbidden(path: Path, mode: int) -> None:
+    raise PermissionError(path, mode)

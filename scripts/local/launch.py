@@ -1,0 +1,77 @@
+"""Starts the processes of a stack, and ends every one of them."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from scripts.local import environment, processes, ready
+from scripts.local.layout import HOST, PROJECT, ROOT, Layout
+from scripts.local.progress import Say
+from scripts.local.unavailable import Unavailable
+
+
+@contextmanager
+def launched(layout: Layout, *, extra: Mapping[str, str], real_gemini_api_key: str | None, say: Say) -> Iterator[None]:
+    """A stack that answers, until the context ends; only for the owner of the tree's stack.
+
+    Raises:
+        Unavailable: a port is taken, something is not installed, or it did not come up.
+    """
+    say("looking for leftovers of an earlier run")
+    if ended := processes.end(layout.root):
+        say(f"ended {ended} processes of an earlier run")
+    _check(layout)
+    environment.write_credentials(layout)
+    say("finding the emulators")
+    env = environment.for_cli(layout, os.environ, extra=extra, real_gemini_api_key=real_gemini_api_key)
+    say("starting the stand-ins and the emulators")
+    try:
+        standins = _standins(layout)
+        cli = _cli(layout, env)
+        ready.wait_for_standins(layout, standins)
+        ready.wait_for_emulators(layout, cli, say)
+        yield
+    finally:
+        processes.end(layout.root)
+
+
+def _check(layout: Layout) -> None:
+    if not layout.cli.exists():
+        raise Unavailable("the Firebase CLI is not installed here; run `scripts/setup`")
+    for name, port in layout.ports.items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                who = processes.listening_on(port) or "another process"
+                raise Unavailable(f"port {port} ({name}) is taken by {who}; end it and try again") from None
+
+
+def _standins(layout: Layout) -> subprocess.Popen[bytes]:
+    """Their stdin is a pipe that this process holds: should this process die, they end everything that is left."""
+    command = [sys.executable, "-m", "scripts.local.standins", "--port", str(layout.standins_port), "--guard"]
+    env = processes.mark(environment.scrubbed(os.environ), layout.root)
+    with layout.standins_log.open("wb") as log:
+        return subprocess.Popen(
+            command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+        )
+
+
+def _cli(layout: Layout, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """A session of its own, so that Ctrl-C does not reach it; its debug logs go to the folder that it runs in."""
+    command = [str(layout.cli), "emulators:start", "--only", ",".join(layout.only), "--project", PROJECT]
+    command += ["--config", str(layout.root / "firebase.json")]
+    with layout.firebase_log.open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=layout.logs,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )

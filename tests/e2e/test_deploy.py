@@ -1,0 +1,96 @@
+"""What `firebase deploy` would do: the manifest that the CLI reads, and the packages that the cloud installs."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import venv
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scripts.local.layout import ROOT
+from tests.deployed import FUNCTIONS, dotenv
+
+CALLABLES = ["generate", "usage"]
+# The script that the CLI runs, and what it reads from it.
+MANIFEST = "from firebase_functions.private import serving; print(serving.functions_as_yaml(serving.get_functions()))"
+
+
+@cache
+def manifest() -> dict[str, Any]:
+    env = {"PATH": os.environ["PATH"], "GCLOUD_PROJECT": "my-app", "FIREBASE_CONFIG": '{"projectId":"my-app"}'}
+    command = [sys.executable, "-c", MANIFEST]
+    done = subprocess.run(command, cwd=FUNCTIONS, env=env, check=True, capture_output=True, text=True)
+    read: dict[str, Any] = yaml.safe_load(done.stdout)
+    return read
+
+
+def test_every_function_is_deployed_under_its_own_name() -> None:
+    assert list(manifest()["endpoints"]) == CALLABLES
+    assert all(endpoint["entryPoint"] == name for name, endpoint in manifest()["endpoints"].items())
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_function_states_what_it_runs_on(name: str) -> None:
+    endpoint = manifest()["endpoints"][name]
+
+    assert endpoint["callableTrigger"] == {}
+    assert endpoint["region"] == ["us-central1"]
+    assert endpoint["availableMemoryMb"] == 512
+    assert endpoint["cpu"] == 1
+    assert (endpoint["minInstances"], endpoint["maxInstances"]) == (0, 10)
+    assert endpoint["concurrency"] == "{{ params.THREADS }}"
+    assert endpoint["timeoutSeconds"] == 120
+    assert endpoint["serviceAccountEmail"] == "firebreak-functions@"
+
+
+def test_only_the_function_that_calls_the_model_gets_its_key() -> None:
+    secrets = {name: e["secretEnvironmentVariables"] for name, e in manifest()["endpoints"].items()}
+
+    assert secrets == {"generate": [{"key": "GEMINI_API_KEY"}], "usage": []}
+
+
+def test_concurrency_is_the_number_of_threads() -> None:
+    params = {param["name"]: param for param in manifest()["params"]}
+
+    assert params["THREADS"]["type"] == "int"
+    assert dotenv()["THREADS"] == str(params["THREADS"]["default"])
+
+
+def test_what_is_uploaded_holds_no_secret_and_no_leftovers() -> None:
+    (codebase,) = json.loads((ROOT / "firebase.json").read_text())["functions"]
+
+    assert codebase["codebase"] == "firebreak"
+    assert codebase["runtime"] == "python313"
+    assert {"venv", "**/__pycache__/**", "*.local"} <= set(codebase["ignore"])
+    assert "GEMINI_API_KEY" not in dotenv()
+
+
+def test_main_is_imported_with_what_the_cloud_installs_alone_and_without_the_model_client() -> None:
+    python = cloud_python()
+    code = "import main, sys; print('google.genai' in sys.modules, main.generate.__name__)"
+    env = {"PATH": os.environ["PATH"], "GCLOUD_PROJECT": "my-app"}
+
+    done = subprocess.run([python, "-c", code], cwd=FUNCTIONS, env=env, check=True, capture_output=True, text=True)
+
+    assert done.stdout.split() == ["False", "generate"]
+    assert (python.parent / "functions-framework").exists()
+
+
+def cloud_python() -> Path:
+    """The Python of a venv made from functions/requirements.txt alone, made anew when that file changes."""
+    requirements = FUNCTIONS / "requirements.txt"
+    folder = ROOT / ".local" / f"cloud-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+    python = folder / "bin" / "python"
+    done = folder / "done"
+    if not done.exists():
+        venv.create(folder, with_pip=True, clear=True)
+        command = [str(python), "-m", "pip", "install", "-q", "--require-hashes", "-r", str(requirements)]
+        subprocess.run(command, check=True)
+        done.touch()
+    return python
