@@ -60,10 +60,11 @@ def readme(text: str) -> str:
     """
     for name, rows in TABLES.items():
         pattern = re.compile(rf"(<!-- {name}[^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        table = "\n".join(rows()) + "\n"
-        text, found = pattern.subn(lambda match, table=table: match[1] + table + match[2], text)
-        if found != 1:
-            raise ValueError(f"README.md must hold the markers of {name} once, not {found} times")
+        parts = pattern.split(text)
+        if len(parts) != 4:
+            raise ValueError(f"README.md must hold the markers of {name} once")
+        before, start, end, after = parts
+        text = before + start + "".join(f"{row}\n" for row in rows()) + end + after
     return text
 
 

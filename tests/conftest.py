@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from google.cloud import firestore as google_firestore
 
 from scripts.local.layout import ROOT
-from scripts.local.stack import Stack, running
+from scripts.local.stack import Stack, Unavailable, running
 from scripts.local.wire import call
 
 
@@ -57,12 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
     """The stack that `make serve` keeps, else one for this run."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
-    context = running()
-    with capture.global_and_fixture_disabled():
-        print(flush=True)
-        stack = context.__enter__()
-    yield stack
-    context.__exit__(None, None, None)
+    with ExitStack() as at_the_end:
+        with capture.global_and_fixture_disabled():
+            print(flush=True)
+            try:
+                stack = at_the_end.enter_context(running())
+            except Unavailable as error:
+                pytest.exit(str(error), returncode=1)
+        yield stack
 
 
 @pytest.fixture

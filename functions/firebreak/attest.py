@@ -1,6 +1,6 @@
 """Who is asking: the App Check token of the app, then the user's ID token; an outage is never the client's fault."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -21,6 +21,9 @@ VERIFY_S = 5.0
 RETRY_AFTER_S = 5
 TOKEN_BYTES = 8192
 
+# What Auth says of a user who may not call.
+BAD_TOKEN = (auth.InvalidIdTokenError, auth.UserDisabledError, auth.UserNotFoundError)
+
 _lock = Lock()
 
 
@@ -30,7 +33,7 @@ class User:
 
     uid: str
     anonymous: bool
-    claims: Mapping[str, Any]
+    tier: object
 
 
 def connect(project: str) -> firebase_admin.App:
@@ -42,24 +45,32 @@ def connect(project: str) -> firebase_admin.App:
             return firebase_admin.initialize_app(options={"projectId": project, "httpTimeout": VERIFY_S})
 
 
-def attest(token: str | None, app: firebase_admin.App) -> str:
+def attest(token: str | None, app: firebase_admin.App, *, allowed: Collection[str], consume: bool) -> str:
     """Verify an App Check token; returns the app id it was given to.
 
+    `allowed` are the app ids that may call, none: every app of the project. With `consume` a token is good once; that
+    costs one request to App Check.
+
     Raises:
-        AppCheckFailed: it is missing, forged, expired, or of another project.
+        AppCheckFailed: it is missing, forged, expired, used before, or of another project or app.
         AttestationUnavailable: it could not be verified.
     """
     if not token or len(token) > TOKEN_BYTES:
         raise AppCheckFailed
-    claims = _verified(lambda: app_check.verify_token(token, app), AppCheckFailed)
-    # The SDK accepts a token without an expiry, and one for an app without a name.
-    if not isinstance(claims.get("exp"), int) or not claims.get("sub"):
+    claims = _verified(lambda: app_check.verify_token(token, app, consume), AppCheckFailed)
+    app_id = claims.get("sub")
+    # The SDK accepts a token without an expiry, one for an app without a name, and one for any app of the project.
+    if not isinstance(claims.get("exp"), int) or not app_id or (allowed and app_id not in allowed):
         raise AppCheckFailed
-    return str(claims["sub"])
+    if consume and claims.get("already_consumed") is not False:
+        raise AppCheckFailed
+    return str(app_id)
 
 
-def sign_in(authorization: str | None, app: firebase_admin.App) -> User:
+def sign_in(authorization: str | None, app: firebase_admin.App, *, check_revoked: bool) -> User:
     """Verify the `Authorization` header's ID token; the uid comes from here and from nowhere else.
+
+    `check_revoked` also asks Auth, in one request, if the user is disabled or the session revoked.
 
     Raises:
         SignInRequired: it is missing, forged, expired, or of another project.
@@ -68,10 +79,10 @@ def sign_in(authorization: str | None, app: firebase_admin.App) -> User:
     scheme, _, token = (authorization or "").partition(" ")
     if scheme != "Bearer" or not token or len(token) > TOKEN_BYTES:
         raise SignInRequired
-    claims = _verified(lambda: auth.verify_id_token(token, app), SignInRequired)
+    claims = _verified(lambda: auth.verify_id_token(token, app, check_revoked), SignInRequired)
     provider = claims.get("firebase")
     anonymous = isinstance(provider, dict) and provider.get("sign_in_provider") == "anonymous"
-    return User(uid=str(claims["uid"]), anonymous=anonymous, claims=claims)
+    return User(uid=str(claims["uid"]), anonymous=anonymous, tier=claims.get("tier"))
 
 
 def _verified(verify: Callable[[], dict[str, Any]], refusal: type[AppCheckFailed | SignInRequired]) -> dict[str, Any]:
@@ -80,7 +91,7 @@ def _verified(verify: Callable[[], dict[str, Any]], refusal: type[AppCheckFailed
         return within(VERIFY_S, verify)
     except (Late, GoogleAuthError, RequestException, jwt.PyJWKClientConnectionError, auth.CertificateFetchError) as e:
         outage: Exception = e
-    except (auth.InvalidIdTokenError, jwt.PyJWTError, ValueError, AttributeError, TypeError) as e:
+    except (*BAD_TOKEN, jwt.PyJWTError, ValueError, AttributeError, TypeError) as e:
         raise refusal from e
     except FirebaseError as e:
         outage = e

@@ -14,9 +14,9 @@ import flask_cors
 from firebase_functions import https_fn
 
 from firebreak import attest, shape
-from firebreak.errors import AppCheckFailed, Internal, Refused, SignInRequired
+from firebreak.errors import AppCheckFailed, Internal, OriginNotAllowed, Refused, SignInRequired
 from firebreak.events import Event, Field, Severity, audited, emit, note, pseudonym
-from firebreak.settings import Settings, settings
+from firebreak.settings import Settings, readable_from, settings
 
 # Where the SDK's verified request waits for us in the WSGI environment of its one request.
 VERIFIED = "firebreak.verified"
@@ -37,10 +37,16 @@ type Handler = Callable[[Call], Any]
 type View = Callable[[flask.Request], flask.Response]
 
 
-def guarded(**options: Any) -> Callable[[Handler], View]:  # noqa: ANN401 - the SDK's own options
+def guarded(
+    *,
+    consume_app_check_token: bool = False,
+    **options: Any,  # noqa: ANN401 - the SDK's own
+) -> Callable[[Handler], View]:
     """Make a callable function of a handler that takes a `Call` and returns plain JSON.
 
-    `options` are those of `https_fn.on_call`. The deployed function must bear the handler's name.
+    With `consume_app_check_token` each App Check token is good for one call (replay protection): clients must send
+    limited-use tokens, and a call costs one request to App Check. `options` are those of `https_fn.on_call`. The
+    deployed function must bear the handler's name.
     """
 
     def decorate(handler: Handler) -> View:
@@ -51,56 +57,74 @@ def guarded(**options: Any) -> Callable[[Handler], View]:  # noqa: ANN401 - the 
         # The second lock: App Check again, by the SDK, whatever our own layer says.
         locked: Any = https_fn.on_call(enforce_app_check=True, **options)(capture)
 
-        @flask_cors.cross_origin(methods="POST", origins="*")
         @functools.wraps(locked)
         def view(request: flask.Request) -> flask.Response:
-            return _serve(request, handler, locked)
+            guard = Guard(handler=handler, locked=locked, consume=consume_app_check_token)
+            serve = flask_cors.cross_origin(methods="POST", origins=list(readable_from()))(guard.serve)
+            response: flask.Response = serve(request)
+            return response
 
         return view
 
     return decorate
 
 
-def _serve(request: flask.Request, handler: Handler, locked: View) -> flask.Response:
-    started = monotonic()
-    with audited(function=handler.__name__, id=uuid.uuid4().hex) as audit:
-        try:
-            result = handler(_admit(request, locked))
-            response = flask.jsonify(result=result)
-            audit["outcome"] = "ok"
-        except Refused as refusal:
-            response = _refuse(refusal, audit)
-        except Exception as error:  # noqa: BLE001 - the edge: nothing may leave as HTML or a traceback
-            _report(error)
-            response = _refuse(Internal(), audit)
-        audit["ms"] = round((monotonic() - started) * 1000)
-    return response
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """The layers in front of one handler; `locked` is the SDK's own callable, `consume` its tokens' fate."""
+
+    handler: Handler
+    locked: View
+    consume: bool
+
+    def serve(self, request: flask.Request) -> flask.Response:
+        """Answer one request; whatever happens, the answer is a callable's, and one audit event tells of it."""
+        started = monotonic()
+        with audited(function=self.handler.__name__, id=uuid.uuid4().hex) as audit:
+            try:
+                result = self.handler(self._admit(request))
+                response = flask.jsonify(result=result)
+                audit["outcome"] = "ok"
+            except Refused as refusal:
+                response = _refuse(refusal, audit)
+            except Exception as error:  # noqa: BLE001 - the edge: nothing may leave as HTML or a traceback
+                _report(error)
+                response = _refuse(Internal(), audit)
+            audit["ms"] = round((monotonic() - started) * 1000)
+        return response
+
+    def _admit(self, request: flask.Request) -> Call:
+        """The layers, in order; each is cheaper than the next, and none runs before the one above it has passed."""
+        knobs = settings()
+        _check_origin(request, knobs)
+        data = shape.read(request, max_bytes=knobs.max_body_bytes)
+        app = attest.connect(knobs.project)
+        token = request.headers.get("X-Firebase-AppCheck")
+        app_id = attest.attest(token, app, allowed=knobs.allowed_app_ids, consume=self.consume)
+        authorization = request.headers.get("Authorization")
+        user = attest.sign_in(authorization, app, check_revoked=knobs.check_revoked)
+        self._lock_again(request)
+        note(user=pseudonym(user.uid), app=app_id)
+        return Call(data=data, user=user, app_id=app_id, settings=knobs)
+
+    def _lock_again(self, request: flask.Request) -> None:
+        """Let the SDK verify the same headers; it gets no body, which it would parse twice and might log."""
+        environ = {key: value for key, value in request.environ.items() if not key.startswith("werkzeug.")}
+        environ.pop("HTTP_TRANSFER_ENCODING", None)
+        environ.pop("wsgi.input_terminated", None)
+        environ |= {"wsgi.input": io.BytesIO(EMPTY_BODY), "CONTENT_LENGTH": str(len(EMPTY_BODY))}
+        self.locked(flask.Request(environ))
+        verified = environ.get(VERIFIED)
+        if verified is None or verified.app is None:
+            raise AppCheckFailed
+        if verified.auth is None or not verified.auth.uid:
+            raise SignInRequired
 
 
-def _admit(request: flask.Request, locked: View) -> Call:
-    """The layers, in order; each is cheaper than the next, and none runs before the one above it has passed."""
-    knobs = settings()
-    data = shape.read(request, max_bytes=knobs.max_body_bytes)
-    app = attest.connect(knobs.project)
-    app_id = attest.attest(request.headers.get("X-Firebase-AppCheck"), app)
-    user = attest.sign_in(request.headers.get("Authorization"), app)
-    _lock_again(request, locked)
-    note(user=pseudonym(user.uid), app=app_id)
-    return Call(data=data, user=user, app_id=app_id, settings=knobs)
-
-
-def _lock_again(request: flask.Request, locked: View) -> None:
-    """Let the SDK verify the same headers; it gets no body, which it would parse twice and might log."""
-    environ = {key: value for key, value in request.environ.items() if not key.startswith("werkzeug.")}
-    environ.pop("HTTP_TRANSFER_ENCODING", None)
-    environ.pop("wsgi.input_terminated", None)
-    environ |= {"wsgi.input": io.BytesIO(EMPTY_BODY), "CONTENT_LENGTH": str(len(EMPTY_BODY))}
-    locked(flask.Request(environ))
-    verified = environ.get(VERIFIED)
-    if verified is None or verified.app is None:
-        raise AppCheckFailed
-    if verified.auth is None or not verified.auth.uid:
-        raise SignInRequired
+def _check_origin(request: flask.Request, knobs: Settings) -> None:
+    origin = request.headers.get("Origin")
+    if origin is not None and "*" not in knobs.allowed_origins and origin not in knobs.allowed_origins:
+        raise OriginNotAllowed
 
 
 def _refuse(refusal: Refused, audit: dict[str, Field]) -> flask.Response:

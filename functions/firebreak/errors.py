@@ -25,6 +25,7 @@ class Reason(StrEnum):
     """`details.reason` of a refusal: stable, for programs."""
 
     SHAPE = "shape"
+    ORIGIN = "origin"
     FIELD = "field"
     APP_CHECK = "app-check"
     SIGN_IN = "sign-in"
@@ -71,6 +72,12 @@ class Malformed(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.SHAPE
     text = "The request is not a callable request."
     advice = "Mend the client: call through a Firebase SDK, within the size limit."
+
+
+class OriginNotAllowed(Refused):
+    code, reason = Code.PERMISSION_DENIED, Reason.ORIGIN
+    text = "This web origin may not call."
+    advice = "The owner of the app names the origins that may, in `ALLOWED_ORIGINS`."
 
 
 class InvalidField(Refused):

@@ -23,6 +23,7 @@ class Event(StrEnum):
     SETTLE_FAILED = "firebreak.settle_failed"
     MODEL = "firebreak.model"
     OVERRUN = "firebreak.overrun"
+    SHADOW = "firebreak.shadow"
 
 
 class Severity(StrEnum):

@@ -2,13 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 from firebase_functions.params import SecretParam
 
+from firebreak import knobs
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
 
@@ -26,46 +27,6 @@ EMULATOR_HOSTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knob:
-    """One setting as an owner sees it; `default` None means that it must be set."""
-
-    name: str
-    parse: Callable[[str], Any]
-    range: str
-    doc: str
-    default: str | None
-
-
-def _whole(lowest: int, highest: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit():
-            raise ValueError(f"must be a whole number, not {text!r}")
-        if len(text) > len(str(highest)) or int(text) > highest:
-            raise ValueError(f"must be at most {highest}, not {text[:20]}")
-        if int(text) < lowest:
-            raise ValueError(f"must be at least {lowest}, not {text}")
-        return int(text)
-
-    return parse
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names:
-        raise ValueError("must name at least one")
-    return names
-
-
-def _number(name: str, lowest: int, highest: int, doc: str, default: int | None) -> Any:  # noqa: ANN401
-    default_text = None if default is None else str(default)
-    return _knob(name, _whole(lowest, highest), f"{lowest} to {highest}", doc, default_text)
-
-
-def _knob(name: str, parse: Callable[[str], Any], range_: str, doc: str, default: str | None) -> Any:  # noqa: ANN401
-    return field(metadata={"knob": Knob(name=name, parse=parse, range=range_, doc=doc, default=default)})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All knobs, checked. `project` and `emulated` come from the platform, the rest from `functions/.env`."""
 
@@ -73,35 +34,99 @@ class Settings:
     emulated: frozenset[str]
     gemini_host: str | None
 
-    max_daily_tokens: int = _number(
-        "MAX_DAILY_TOKENS", 1, 10**12, "Tokens a user may spend in a day, refilled continuously.", None
+    enforce: str = knobs.knob(
+        "ENFORCE",
+        knobs.one_of("enforce", "shadow"),
+        "enforce or shadow",
+        "`shadow` admits what the limits would refuse, and logs it; App Check, sign-in and fields are enforced anyway.",
+        "enforce",
     )
-    models: tuple[str, ...] = _knob(
+    max_daily_tokens: int = knobs.number(
+        "MAX_DAILY_TOKENS", 1, knobs.MOST_TOKENS, "Tokens a user may spend in a day, refilled continuously.", None
+    )
+    anonymous_daily_tokens: int = knobs.number(
+        "ANONYMOUS_DAILY_TOKENS",
+        0,
+        knobs.MOST_TOKENS,
+        "The same for a user who signed in anonymously; 0 blocks them.",
+        10_000,
+    )
+    tiers: Mapping[str, int] = knobs.knob(
+        "TIERS",
+        knobs.tiers,
+        "name=tokens, …",
+        "Tokens a day by the custom claim `tier`, as `free=20000,pro=500000`; another or no claim: the two above.",
+        "",
+    )
+    allowed_origins: tuple[str, ...] = knobs.knob(
+        "ALLOWED_ORIGINS",
+        knobs.origins,
+        "origins or *",
+        "Web origins that may call, as `https://app.example`; one that is not named does not execute.",
+        "*",
+    )
+    allowed_app_ids: tuple[str, ...] = knobs.knob(
+        "ALLOWED_APP_IDS",
+        knobs.names,
+        "app ids",
+        "Firebase app ids whose App Check tokens are taken; empty: every app of the project.",
+        "",
+    )
+    check_revoked: bool = knobs.knob(
+        "CHECK_REVOKED",
+        knobs.yes_or_no,
+        "true or false",
+        "Refuse disabled users and revoked sessions at once, for one Auth request a call; else within the hour.",
+        "false",
+    )
+    models: tuple[str, ...] = knobs.knob(
         "MODELS",
-        _names,
+        knobs.models,
         "names",
         "Models a client may ask for, comma-separated; the first is the default.",
         "gemini-3.8-flash,gemini-3.5-flash-lite",
     )
-    max_output_tokens: int = _number(
+    system_instruction: str = knobs.knob(
+        "SYSTEM_INSTRUCTION", knobs.text, "text", "System text of every call, charged like the prompt.", ""
+    )
+    allow_client_system: bool = knobs.knob(
+        "ALLOW_CLIENT_SYSTEM",
+        knobs.yes_or_no,
+        "true or false",
+        "Let a client send its own `system`, which then stands after yours.",
+        "false",
+    )
+    max_output_tokens: int = knobs.number(
         "MAX_OUTPUT_TOKENS", 1, 1_000_000, "Most output tokens, thoughts included, that one call may ask for.", 4096
     )
-    default_output_tokens: int = _number(
+    default_output_tokens: int = knobs.number(
         "DEFAULT_OUTPUT_TOKENS", 1, 1_000_000, "Output tokens where a call names none.", 1024
     )
-    max_prompt_bytes: int = _number(
+    max_prompt_bytes: int = knobs.number(
         "MAX_PROMPT_BYTES", 1, 10_000_000, "Most UTF-8 bytes of prompt, history and system text in one call.", 200_000
     )
-    max_body_bytes: int = _number("MAX_BODY_BYTES", 1024, 10_000_000, "Most bytes of a request's JSON body.", 1_048_576)
-    gemini_deadline_s: int = _number(
+    max_body_bytes: int = knobs.number(
+        "MAX_BODY_BYTES", 1024, 10_000_000, "Most bytes of a request's JSON body.", 1_048_576
+    )
+    gemini_backend: str = knobs.knob(
+        "GEMINI_BACKEND",
+        knobs.one_of("developer", "vertex"),
+        "developer or vertex",
+        "The Gemini Developer API with the secret key, or Vertex AI as the functions' service account.",
+        "developer",
+    )
+    vertex_location: str = knobs.knob(
+        "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"
+    )
+    gemini_deadline_s: int = knobs.number(
         "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 20, "Seconds until an unanswered model call is given up, and charged.", 60
     )
-    threads: int = _number(
+    threads: int = knobs.number(
         "THREADS", 1, 1000, "Calls one instance runs at once: the server's threads and the functions' concurrency.", 8
     )
 
 
-KNOBS: tuple[Knob, ...] = tuple(f.metadata["knob"] for f in fields(Settings) if "knob" in f.metadata)
+KNOBS: tuple[knobs.Knob, ...] = tuple(f.metadata["knob"] for f in fields(Settings) if "knob" in f.metadata)
 
 
 @cache
@@ -114,6 +139,14 @@ def settings() -> Settings:
     return load(os.environ)
 
 
+def readable_from() -> tuple[str, ...]:
+    """The web origins that may read an answer; every one while the knob itself is wrong, so that they read of it."""
+    try:
+        return knobs.origins(os.environ.get("ALLOWED_ORIGINS") or "*")
+    except ValueError:
+        return ("*",)
+
+
 def load(env: Mapping[str, str]) -> Settings:
     """Check every knob in `env`; one that is wrong refuses, and the event names it.
 
@@ -123,7 +156,7 @@ def load(env: Mapping[str, str]) -> Settings:
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for f in fields(Settings):
-        knob: Knob | None = f.metadata.get("knob")
+        knob: knobs.Knob | None = f.metadata.get("knob")
         if knob is None:
             continue
         text = env.get(knob.name, "").strip() or knob.default

@@ -11,6 +11,8 @@ from firebreak.errors import Malformed
 
 MAX_DEPTH = 64
 MAX_DIGITS = 20
+WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -27,7 +29,7 @@ def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON
     envelope = _parse(_body(request, max_bytes))
     if not isinstance(envelope, dict) or envelope.keys() != {"data"}:
         raise Malformed("The body must be a JSON object with the one key data.")
-    return envelope["data"]
+    return _decoded(envelope["data"])
 
 
 def _body(request: Request, max_bytes: int) -> bytes:
@@ -70,6 +72,20 @@ def _depth(body: bytes) -> int:
         elif first in b"]}":
             depth -= 1
     return deepest
+
+
+def _decoded(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Unwrap what mobile SDKs wrap: 64-bit integers, which JSON numbers cannot hold."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("@type") in WRAPPED:
+        text = value.get("value")
+        if not isinstance(text, str) or not _INTEGER.fullmatch(text) or value.keys() != {"@type", "value"}:
+            raise Malformed("A 64-bit integer must be wrapped as {@type, value} with its digits as a string.")
+        return int(text)
+    return {key: _decoded(item) for key, item in value.items()}
 
 
 def _no_constant(name: str) -> NoReturn:

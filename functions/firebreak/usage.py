@@ -9,11 +9,12 @@ from firebreak.bucket.arithmetic import DAY_US, SECOND_US
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import from_us
 from firebreak.settings import Settings
+from firebreak.tiers import daily_limit
 
 
 def show(user: User, *, knobs: Settings, ledger: Ledger) -> dict[str, Any]:
     """The `usage` callable's result; one read of the bucket and one query of the last calls."""
-    seen = ledger.overview(user.uid, limit=knobs.max_daily_tokens)
+    seen = ledger.overview(user.uid, limit=daily_limit(knobs, tier=user.tier, anonymous=user.anonymous))
     return {
         "remaining": max(0, seen.level.tokens),
         "limit": seen.limit,

@@ -7,7 +7,7 @@ from google.cloud import firestore
 from firebreak.bucket.ledger import Ledger
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
-from firebreak.gemini.client import Gemini
+from firebreak.gemini.client import Developer, Gemini, Vertex
 from firebreak.settings import GEMINI_API_KEY, settings
 
 
@@ -22,9 +22,12 @@ def gemini() -> Gemini:
     """The Gemini client of this instance.
 
     Raises:
-        Misconfigured: the secret holds no key.
+        Misconfigured: the backend wants a key, and the secret holds none.
     """
+    knobs = settings()
+    if knobs.gemini_backend == "vertex":
+        return Gemini(Vertex(project=knobs.project, location=knobs.vertex_location), host=knobs.gemini_host)
     if not GEMINI_API_KEY.value:
         emit(Event.SETTINGS, severity=Severity.ERROR, wrong=["GEMINI_API_KEY must be set, as a secret"])
         raise Misconfigured
-    return Gemini(api_key=GEMINI_API_KEY.value, host=settings().gemini_host)
+    return Gemini(Developer(api_key=GEMINI_API_KEY.value), host=knobs.gemini_host)

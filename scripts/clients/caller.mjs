@@ -116,7 +116,9 @@ async function work(callables, worker) {
 
 try {
   const callables = await connect();
-  await Promise.all(Array.from({ length: config.workers }, (_, worker) => work(callables, worker)));
+  const workers = Array.from({ length: config.workers }, (_, worker) => worker);
+  if (config.openTogether) await Promise.all(workers.map((worker) => callOnce(callables, worker)));
+  await Promise.all(workers.map((worker) => work(callables, worker)));
   say("done", { calls });
 } catch (error) {
   say("failed", { message: String(error?.stack ?? error) });

@@ -34,6 +34,7 @@ class Client:
         data: the `data` of its calls, taken in turn.
         functions: the callables that it calls, taken in turn.
         calls: how many; None calls until told to stop.
+        open_together: every worker calls once before any calls twice.
         request_ids: adds a fresh `requestId` to data that has none.
         retry_contention: waits and sends the same `requestId` again after losing a race, as the refusal advises.
     """
@@ -45,6 +46,7 @@ class Client:
     functions: Sequence[str] = ("generate",)
     calls: int | None = 1
     workers: int = 1
+    open_together: bool = False
     pause_ms: int = 0
     timeout_ms: int = 70_000
     limited_use: bool = False
@@ -65,6 +67,7 @@ class Client:
             "data": list(self.data),
             "calls": self.calls,
             "workers": self.workers,
+            "openTogether": self.open_together,
             "pauseMs": self.pause_ms,
             "timeoutMs": self.timeout_ms,
             "limitedUse": self.limited_use,

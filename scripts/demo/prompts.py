@@ -22,7 +22,7 @@ RUNAWAY: tuple[Json, ...] = (
             "be with the test that tells it from the others, the questions to the customer, and a draft of the answer. "
             "When the ticket is closed, say DONE; until then you will be asked again."
         ),
-        "maxOutputTokens": 2048,
+        "maxOutputTokens": 1024,
     },
 )
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from scripts.local.environment import scrubbed
-from scripts.local.layout import HOST, ROOT, Layout
-from scripts.local.stack import Stack
+from scripts.local.layout import HOST, ROOT
 
+URLS = ("FIREBASE_RULES_URL", "FIRESTORE_URL", "FIREBASE_RESOURCEMANAGER_URL", "FIREBASE_TOKEN_URL")
 FUNCTIONS = "deploy --only functions:firebreak --project shop"
 FIRESTORE = "deploy --only firestore:rules,firestore:indexes --project shop"
 THEIR_RULES = "service cloud.firestore { match /databases/{d}/documents { match /shop/{id} { allow read; } } }\n"
@@ -25,19 +25,17 @@ THEIR_INDEX = {
     "state": "READY",
     "fields": [{"fieldPath": "day", "order": "ASCENDING"}, {"fieldPath": "sum", "order": "DESCENDING"}],
 }
+THEIR_RELEASE = {
+    "name": "projects/shop/releases/cloud.firestore",
+    "rulesetName": "projects/shop/rulesets/7",
+    "createTime": "2026-01-01T00:00:00Z",
+}
 API = {
     "/v1/projects/shop:testIamPermissions": {"permissions": ["datastore.indexes.list", "firebase.projects.get"]},
     "/v1/projects/shop/databases/(default)/collectionGroups/-/indexes": {"indexes": [THEIR_INDEX]},
     "/v1/projects/shop/databases/(default)/collectionGroups/-/fields": {"fields": []},
-    "/v1/projects/shop/releases": {
-        "releases": [
-            {
-                "name": "projects/shop/releases/cloud.firestore",
-                "rulesetName": "projects/shop/rulesets/7",
-                "createTime": "2026",
-            }
-        ]
-    },
+    "/v1/projects/shop/releases": {"releases": [THEIR_RELEASE]},
+    "/oauth2/v3/token": {"access_token": "a", "expires_in": 3600},
     "/v1/projects/shop/rulesets/7": {"source": {"files": [{"name": "firestore.rules", "content": THEIR_RULES}]}},
 }
 
@@ -57,7 +55,7 @@ class Google(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.do_GET()
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         pass
 
 
@@ -94,9 +92,7 @@ def deploy(tree: Path, *arguments: str, typed: str | None = None, **env: str) ->
     ours, its = pty.openpty()
     os.write(ours, f"{typed}\n".encode())
     stdin = subprocess.DEVNULL if typed is None else its
-    status = subprocess.run(
-        command, env=env, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
-    )
+    status = subprocess.run(command, env=env, stdin=stdin, capture_output=True, check=False)
     os.close(ours)
     os.close(its)
     asked = tree / "asked"
@@ -122,11 +118,11 @@ def test_rules_that_are_there_already_need_no_question(tree: Path) -> None:
     assert deploy(tree, "shop", "1", THEIRS="ours") == (0, [FUNCTIONS])
 
 
-def test_a_projects_own_rules_and_indexes_are_read(stack: Stack, google: str, tmp_path: Path) -> None:
+def test_a_projects_own_rules_and_indexes_are_read(google: str, tmp_path: Path) -> None:
     env = scrubbed(os.environ) | {
-        "GOOGLE_APPLICATION_CREDENTIALS": str(Layout().service_account),
+        "FIREBASE_TOKEN": "of-nobody",
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        **dict.fromkeys(("FIREBASE_RULES_URL", "FIRESTORE_URL", "FIREBASE_RESOURCEMANAGER_URL"), google),
+        **dict.fromkeys(URLS, google),
     }
     read = ["node", "scripts/deployed.cjs", "shop", str(tmp_path)]
 

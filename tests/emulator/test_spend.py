@@ -12,13 +12,20 @@ from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.settle import Settled
 from firebreak.gemini import spend
-from firebreak.gemini.client import Gemini
+from firebreak.gemini.client import Developer, Gemini, Vertex
 from firebreak.gemini.request import Bounds, parse
+from scripts.local.layout import Layout
 from tests.conftest import StandIn
 from tests.emulator.books import books
 
 MODEL = "gemini-3.8-flash"
-BOUNDS = Bounds(models=(MODEL,), max_output_tokens=1_000, default_output_tokens=100, max_prompt_bytes=10_000)
+BOUNDS = Bounds(
+    models=(MODEL,),
+    max_output_tokens=1_000,
+    default_output_tokens=100,
+    max_prompt_bytes=10_000,
+    allow_client_system=True,
+)
 LIMIT = 10_000
 # The byte bound of "hi", with what the service may add, and the output.
 ESTIMATE = 2 + 24 + 100
@@ -44,14 +51,19 @@ def counting(direct: firestore.Client) -> CountingLedger:
 
 @pytest.fixture
 def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
-    client = Gemini(api_key="local", host=gemini.url.removeprefix("http://"))
+    client = Gemini(Developer(api_key="local"), host=gemini.url.removeprefix("http://"))
 
-    def generate(deadline_s: float = DEADLINE_S, limit: int = LIMIT, gemini: Any = client, **data: Any) -> Any:
+    def generate(
+        deadline_s: float = DEADLINE_S,
+        limit: int = LIMIT,
+        gemini: Any = client,
+        shadow: bool = False,
+        **data: Any,
+    ) -> Any:
         return spend.generate(
             parse({"prompt": "hi"} | data, BOUNDS),
-            uid=uid,
+            account=spend.Account(uid=uid, limit=limit, shadow=shadow),
             request_id="r",
-            limit=limit,
             deadline_s=deadline_s,
             ledger=counting,
             gemini=gemini,
@@ -162,7 +174,7 @@ def test_an_unreachable_model_is_not_charged(
     run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
 ) -> None:
     with pytest.raises(errors.ModelUnavailable):
-        run(gemini=Gemini(api_key="local", host="127.0.0.1:9"))
+        run(gemini=Gemini(Developer(api_key="local"), host="127.0.0.1:9"))
 
     assert_settled_once(counting, direct, uid, 0)
 
@@ -178,7 +190,7 @@ def test_a_fault_of_our_own_is_charged_at_the_estimate(
     run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
 ) -> None:
     with pytest.raises(RuntimeError):
-        run(gemini=Broken(api_key="local", host="127.0.0.1:9"))
+        run(gemini=Broken(Developer(api_key="local"), host="127.0.0.1:9"))
 
     assert_settled_once(counting, direct, uid, ESTIMATE)
 
@@ -244,6 +256,47 @@ def test_a_count_that_fails_refuses(
         run(prompt="four score and " * 80)
 
     assert list(books(direct, uid).calls) == ["before"]
+
+
+def test_vertex_is_asked_as_the_service_account(run: Run, gemini: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(Layout().service_account))
+    backend = Vertex(project="demo-firebreak", location="global")
+
+    answer = run(gemini=Gemini(backend, host=gemini.url.removeprefix("http://")))
+
+    assert answer["charged"] > 0
+    (request,) = gemini.log()
+    assert "/projects/demo-firebreak/locations/global/" in request["path"]
+
+
+def test_shadow_mode_admits_what_the_bucket_refuses_and_says_so(
+    run: Run, counting: CountingLedger, gemini: StandIn, uid: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT, limit=LIMIT, model="m"))
+    gemini.script({"text": "hello", "usage": usage(3, 5)})
+
+    answer = run(shadow=True)
+
+    event = json.loads(capsys.readouterr().out)
+    assert (answer["text"], answer["charged"], answer["remaining"]) == ("hello", 8, None)
+    assert (event["message"], event["reason"]) == ("firebreak.shadow", "tokens")
+
+
+def test_shadow_mode_books_what_the_bucket_covers(
+    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    gemini.script({"text": "hello", "usage": usage(3, 5)})
+
+    run(shadow=True)
+
+    assert_settled_once(counting, direct, uid, 8)
+
+
+def test_shadow_mode_still_refuses_a_duplicate(run: Run, counting: CountingLedger, uid: str) -> None:
+    counting.reserve(uid, "r", Ask(estimate=1, limit=LIMIT, model="m"))
+
+    with pytest.raises(errors.Duplicate):
+        run(shadow=True)
 
 
 def assert_settled_once(ledger: CountingLedger, client: firestore.Client, uid: str, charged: int) -> None:

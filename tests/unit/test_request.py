@@ -1,5 +1,7 @@
 """What `generate` takes, and what it names when it does not."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,16 @@ def test_a_prompt_is_one_turn_of_the_user_with_defaults() -> None:
 
     assert request.turns == (Turn(role="user", texts=("hi",)),)
     assert (request.model, request.max_output_tokens, request.temperature) == ("a", 10, None)
+
+
+def test_the_owners_system_text_is_sent_and_counted() -> None:
+    own = replace(BOUNDS, system="Be brief.")
+
+    assert parse({"prompt": "hi"}, own).system == "Be brief."
+    assert parse({"prompt": "hi", "system": "Be kind."}, replace(own, allow_client_system=True)).system == (
+        "Be brief.\n\nBe kind."
+    )
+    assert estimate.bound(parse({"prompt": "hi"}, own)) > estimate.bound(parse({"prompt": "hi"}, BOUNDS)) + 9
 
 
 def test_contents_keep_their_roles() -> None:
@@ -44,7 +56,7 @@ def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
         ({"prompt": "\ud800"}, "prompt"),
         ({"prompt": "x" * 1001}, "1000 bytes"),
         ({"prompt": "é" * 501}, "1000 bytes"),
-        ({"prompt": "x", "system": "y" * 1000}, "1000 bytes"),
+        ({"prompt": "hi", "system": "be mine"}, "system"),
         ({"contents": []}, "contents"),
         ({"contents": {}}, "contents"),
         ({"contents": [USER, {"role": "model", "parts": [{"text": "x"}]}]}, "contents must end"),

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from firebreak.errors import Misconfigured
+from firebreak.knobs import Knob
 from firebreak.settings import KNOBS, load
+from firebreak.tiers import daily_limit
 
 GOOD = {"GCLOUD_PROJECT": "demo-x", "MAX_DAILY_TOKENS": "1000"}
 
@@ -37,15 +39,48 @@ def test_a_malformed_limit_refuses_and_is_named(text: str, capsys: pytest.Captur
     assert message.startswith("MAX_DAILY_TOKENS must be ")
 
 
-@pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.range != "names"], ids=lambda knob: knob.name)
-def test_every_number_is_checked(knob: object, capsys: pytest.CaptureFixture[str]) -> None:
-    name = str(getattr(knob, "name", ""))
+# Any text is a system instruction, and any name may be an app's.
+FREE = {"SYSTEM_INSTRUCTION", "ALLOWED_APP_IDS"}
 
-    assert any(message.startswith(name) for message in wrong(GOOD | {name: "none"}, capsys))
+
+@pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.name not in FREE], ids=lambda knob: knob.name)
+def test_every_knob_is_checked_and_named(knob: Knob, capsys: pytest.CaptureFixture[str]) -> None:
+    assert any(message.startswith(knob.name) for message in wrong(GOOD | {knob.name: " ,/ "}, capsys))
+
+
+@pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.default is not None], ids=lambda knob: knob.name)
+def test_every_default_is_good(knob: Knob) -> None:
+    assert load(GOOD | {knob.name: knob.default or ""})
+
+
+@pytest.mark.parametrize("text", ["pro", "pro=", "=5", "pro=5,pro=6", "pro=x", "pro=-1"])
+def test_a_malformed_tier_refuses(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"TIERS": text}, capsys)
+
+    assert message.startswith("TIERS must be ")
+
+
+@pytest.mark.parametrize(
+    ("tier", "anonymous", "limit"),
+    [
+        (None, False, 1_000),
+        (None, True, 50),
+        ("pro", False, 9_000),
+        ("pro", True, 9_000),
+        ("banned", False, 0),
+        ("unknown", False, 1_000),
+        (["pro"], False, 1_000),
+        (7, True, 50),
+    ],
+)
+def test_a_tier_chooses_the_limit(tier: object, anonymous: bool, limit: int) -> None:
+    knobs = load(GOOD | {"ANONYMOUS_DAILY_TOKENS": "50", "TIERS": "pro=9000, banned=0"})
+
+    assert daily_limit(knobs, tier=tier, anonymous=anonymous) == limit
 
 
 def test_all_wrong_knobs_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    messages = wrong(GOOD | {"MAX_DAILY_TOKENS": "x", "THREADS": "0", "MODELS": " , "}, capsys)
+    messages = wrong(GOOD | {"MAX_DAILY_TOKENS": "x", "THREADS": "0", "MODELS": ","}, capsys)
 
     assert [message.split()[0] for message in messages] == ["MAX_DAILY_TOKENS", "MODELS", "THREADS"]
 

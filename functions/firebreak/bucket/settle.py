@@ -27,6 +27,9 @@ class Settled:
     remaining: int | None
 
 
+UNBOOKED = Settled(booked=False, remaining=None)
+
+
 class Settlement:
     """One invocation of settle: `actual` is frozen, and the same commit is sent until an answer is known (rule 6)."""
 
@@ -63,7 +66,7 @@ class Settlement:
             actual=self._actual,
             error=type(error).__name__,
         )
-        return Settled(booked=False, remaining=None)
+        return UNBOOKED
 
     def _is_done(self, timeout_s: float) -> bool:
         """Look: a call that is no longer held was settled, by an earlier copy of this commit or by somebody else."""

@@ -1,10 +1,12 @@
 """The one importer of google.genai: a call is one request under a total deadline, and a failure says if it cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+from google.auth.exceptions import GoogleAuthError
 
 from firebreak.deadline import Late, within
 from firebreak.errors import DeadlineExceeded, ModelInput, ModelUnavailable, Refused
@@ -15,10 +17,7 @@ if TYPE_CHECKING:
     from google import genai
     from google.genai import errors, types
 
-# Set always, so that no environment variable can send the key elsewhere.
-ADDRESS = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1"
-RETRY_AFTER_S = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +41,45 @@ class ModelFailure(Exception):
         self.status = status
 
 
-class Gemini:
-    """The Gemini Developer API. `host` (host:port) is the local stack's; None is the real one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Developer:
+    """The Gemini Developer API, with an API key."""
 
-    def __init__(self, *, api_key: str, host: str | None) -> None:
-        self._api_key = api_key
-        self._address = f"http://{host}" if host else ADDRESS
+    api_key: str = field(repr=False)
+
+    @property
+    def address(self) -> str:
+        return "https://generativelanguage.googleapis.com"
+
+    @property
+    def access(self) -> dict[str, Any]:
+        return {"vertexai": False, "api_key": self.api_key}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vertex:
+    """Vertex AI in a location, as the service account that the function runs as."""
+
+    project: str
+    location: str
+
+    @property
+    def address(self) -> str:
+        host = "aiplatform.googleapis.com"
+        return f"https://{host}" if self.location == "global" else f"https://{self.location}-{host}"
+
+    @property
+    def access(self) -> dict[str, Any]:
+        return {"vertexai": True, "project": self.project, "location": self.location}
+
+
+class Gemini:
+    """One client for all threads. `host` (host:port) is the local stack's; None is the backend's own."""
+
+    def __init__(self, backend: Developer | Vertex, *, host: str | None = None) -> None:
+        self._backend = backend
+        # Set always, so that no environment variable can send the key elsewhere.
+        self._address = f"http://{host}" if host else backend.address
         self._lock = Lock()
 
     def generate(self, request: Request, *, deadline_s: float) -> Reply:
@@ -116,7 +148,7 @@ class Gemini:
         from google.genai import types
 
         options = types.HttpOptions(base_url=self._address, api_version=API_VERSION)
-        return genai.Client(vertexai=False, api_key=self._api_key, http_options=options)
+        return genai.Client(**self._backend.access, http_options=options)
 
 
 def _bounded(deadline_s: float) -> "types.HttpOptions":
@@ -168,6 +200,8 @@ def _failure(error: Exception) -> ModelFailure:
         return error
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
         return ModelFailure(ModelUnavailable, may_be_billed=False, ours=False, status=None)
+    if isinstance(error, GoogleAuthError):
+        return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, status=None)
     if isinstance(error, httpx2.TimeoutException):
         return ModelFailure(DeadlineExceeded, may_be_billed=True, ours=False, status=None)
     if isinstance(error, errors.APIError):

@@ -7,6 +7,11 @@ TURN_TOKENS = 8
 REQUEST_TOKENS = 16
 
 
+def bound(request: Request) -> int:
+    """Most tokens that prompt and answer can be together."""
+    return prompt_bound(request) + output_bound(request)
+
+
 def prompt_bound(request: Request) -> int:
     """Most tokens the prompt can be: one for each UTF-8 byte; a tokenizer with byte fallback makes no smaller ones."""
     return prompt_bytes(request) + overhead(request)

@@ -34,12 +34,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the owner of the backend allows: model names, the first is the default, and sizes."""
+    """What the owner of the backend allows and adds: model names, the first is the default; sizes; system text."""
 
     models: tuple[str, ...]
     max_output_tokens: int
     default_output_tokens: int
     max_prompt_bytes: int
+    system: str = ""
+    allow_client_system: bool = False
 
 
 def parse(data: object, bounds: Bounds) -> Request:
@@ -56,7 +58,7 @@ def parse(data: object, bounds: Bounds) -> Request:
     request = Request(
         model=_model(data.get("model"), bounds),
         turns=_turns(data),
-        system=None if data.get("system") is None else _text(data["system"], "system"),
+        system=_system(data.get("system"), bounds),
         max_output_tokens=_max_output_tokens(data.get("maxOutputTokens"), bounds),
         temperature=_temperature(data.get("temperature")),
     )
@@ -91,6 +93,14 @@ def _model(value: object, bounds: Bounds) -> str:
     if not isinstance(value, str) or value not in bounds.models:
         raise InvalidField(f"model must be one of: {', '.join(bounds.models)}")
     return value
+
+
+def _system(value: object, bounds: Bounds) -> str | None:
+    if value is None:
+        return bounds.system or None
+    if not bounds.allow_client_system:
+        raise InvalidField("system may not be sent: the owner of the backend sets it")
+    return "\n\n".join(text for text in (bounds.system, _text(value, "system")) if text)
 
 
 def _turns(data: Mapping[str, object]) -> tuple[Turn, ...]:
