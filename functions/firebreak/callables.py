@@ -60,8 +60,8 @@ def guarded(
         @functools.wraps(locked)
         def view(request: flask.Request) -> flask.Response:
             guard = Guard(handler=handler, locked=locked, consume=consume_app_check_token)
-            serve = flask_cors.cross_origin(methods="POST", origins=list(readable_from()))(guard.serve)
-            response: flask.Response = serve(request)
+            cors = flask_cors.cross_origin(methods="POST", origins=list(readable_from()))
+            response: flask.Response = cors(lambda: guard.serve(request))()
             return response
 
         return view

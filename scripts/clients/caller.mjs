@@ -14,7 +14,8 @@ import { connectAuthEmulator, getAuth, signInAnonymously } from "firebase/auth";
 import { FunctionsError, connectFunctionsEmulator, getFunctions, httpsCallable } from "firebase/functions";
 
 const HOUR_MS = 3_600_000;
-const CONTENTION_WAIT_MS = 200;
+const MOST_WAITS = 10;
+const SAME_ID_AGAIN = new Set(["contention", "store", "attestation"]);
 
 // The SDK's one note on connecting to the Auth emulator; stdout belongs to the events.
 console.info = () => {};
@@ -70,11 +71,11 @@ async function connect() {
   return config.functions.map((name) => httpsCallable(functions, name, options));
 }
 
-/** Lost a race for its own user's bucket: the protocol is to wait and send the same requestId again. */
-function waitOf(error) {
-  if (!config.retryContention || error.details?.reason !== "contention") return null;
-  const seconds = error.details.retryAfterSeconds;
-  return (Number.isFinite(seconds) ? seconds * 1000 : CONTENTION_WAIT_MS) * Math.random();
+/** How long to wait before the same requestId is sent again, where the refusal says that this is safe; else null. */
+function waitOf(error, waits) {
+  const { reason, retryAfterSeconds } = error.details ?? {};
+  if (!config.patient || waits >= MOST_WAITS || !SAME_ID_AGAIN.has(reason)) return null;
+  return Number.isFinite(retryAfterSeconds) ? retryAfterSeconds * 1000 * Math.random() : null;
 }
 
 let calls = 0;
@@ -88,20 +89,20 @@ async function callOnce(callables, worker) {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
   say("started", { ...ids, requestId: body?.requestId });
-  for (;;) {
+  for (let waits = 0; ; waits += 1) {
     try {
       const { data: result } = await callable(body);
       say("answered", { ...ids, ms: elapsed(), result });
       return;
     } catch (error) {
       if (!(error instanceof FunctionsError)) throw error;
-      const waitMs = waitOf(error);
+      const waitMs = waitOf(error, waits);
       if (waitMs === null) {
         const code = error.code.replace(/^functions\//, "");
         say("refused", { ...ids, ms: elapsed(), code, message: error.message, details: error.details ?? null });
         return;
       }
-      say("waiting", { ...ids, waitMs: Math.round(waitMs) });
+      say("waiting", { ...ids, waitMs: Math.round(waitMs), reason: error.details.reason });
       await sleep(waitMs);
     }
   }

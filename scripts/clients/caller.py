@@ -36,7 +36,7 @@ class Client:
         calls: how many; None calls until told to stop.
         open_together: every worker calls once before any calls twice.
         request_ids: adds a fresh `requestId` to data that has none.
-        retry_contention: waits and sends the same `requestId` again after losing a race, as the refusal advises.
+        patient: waits and sends the same `requestId` again where a refusal says that this is safe.
     """
 
     backend: Stack
@@ -51,7 +51,7 @@ class Client:
     timeout_ms: int = 70_000
     limited_use: bool = False
     request_ids: bool = True
-    retry_contention: bool = True
+    patient: bool = True
 
     def as_json(self) -> dict[str, Json]:
         """The config that `caller.mjs` reads."""
@@ -72,7 +72,7 @@ class Client:
             "timeoutMs": self.timeout_ms,
             "limitedUse": self.limited_use,
             "requestIds": self.request_ids,
-            "retryContention": self.retry_contention,
+            "patient": self.patient,
         }
 
     def _attest(self) -> dict[str, Json] | None:

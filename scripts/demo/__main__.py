@@ -67,7 +67,7 @@ def _perform(console: Console, limit: int, key: str | None) -> tuple[Evidence, d
     """Starts the stack, plays the story on it, ends the stack."""
     with Screen(console) as screen:
         screen.say("starting the local stack: the Firebase emulators, and stand-ins for what has none")
-        with running(real_gemini_api_key=key, say=screen.now) as stack:
+        with running(real_gemini_api_key=key) as stack:
             ready_s = screen.elapsed_s
             screen.say("the stack is up")
             evidence = story.play(stack, screen, limit=limit, real=key is not None)

@@ -20,8 +20,6 @@ class Screen:
         self._status = console.status("") if console.is_terminal else None
 
     def __enter__(self) -> Self:
-        if self._status:
-            self._status.start()
         return self
 
     def __exit__(
@@ -42,6 +40,8 @@ class Screen:
     def now(self, text: str) -> None:
         """What is under way: one line that changes, or one every other second where no line can change."""
         if self._status:
+            # Started by the first such line, not before: until then the stack shows a line of its own.
+            self._status.start()
             self._status.update(Text(text))
         elif time.monotonic() - self._printed >= PLAIN_LINE_EVERY_S:
             self.say(text)

@@ -100,6 +100,9 @@ def _watch(runaway: Caller, normal: Caller, screen: Screen, deadline: float) -> 
         if loop.out_of_tokens and not told:
             told = True
             screen.say(f"  the runaway's first refusal, after {loop.answered} answers: {_words(loop.out_of_tokens[0])}")
+        if is_lost(loop, chat):
+            screen.say("  the clients meet refusals that do not belong to the story", "red")
+            return
         if is_over(loop, chat):
             screen.say(f"  the runaway: {loop.answered} answers, then {loop.refused} refusals from {loop.calls} calls")
             screen.say(f"  the normal user: {chat.answered} answers, {chat.refused} refusals")
@@ -117,6 +120,11 @@ def is_over(runaway: Tally, normal: Tally) -> bool:
     refused_since = sum(refusal.at_ms >= last_admitted_ms for refusal in runaway.out_of_tokens)
     answered_since = normal.answered_between(last_admitted_ms, float("inf"))
     return refused_since >= REFUSALS_AT_THE_END and answered_since > ANSWERS_AFTER_IT_WAS_REFUSED
+
+
+def is_lost(runaway: Tally, normal: Tally) -> bool:
+    """Something is broken: there is no point in waiting for the end."""
+    return runaway.refused - len(runaway.out_of_tokens) > RUNAWAY_WORKERS or normal.refused > RUNAWAY_WORKERS
 
 
 def _words(refusal: Refusal) -> str:

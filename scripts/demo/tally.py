@@ -40,7 +40,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """All calls of one caller. `waits` counts lost races that the client waited out; they are no calls of their own."""
+    """All calls of one caller. `waits`: how often it was told to send the same again, which is no call of its own."""
 
     uids: tuple[str, ...]
     calls: int

@@ -29,13 +29,25 @@ def launched(layout: Layout, *, extra: Mapping[str, str], real_gemini_api_key: s
     env = environment.for_cli(layout, os.environ, extra=extra, real_gemini_api_key=real_gemini_api_key)
     say("starting the stand-ins and the emulators")
     try:
-        standins = _standins(layout)
-        cli = _cli(layout, env)
-        ready.wait_for_standins(layout, standins)
-        ready.wait_for_emulators(layout, cli, say)
+        # Held until the end: once the stand-ins' stdin closes, they end the stack.
+        _processes = _start(layout, env, say)
         yield
     finally:
         processes.end(layout.root)
+
+
+def _start(layout: Layout, env: Mapping[str, str], say: Say, tries: int = 3) -> tuple[subprocess.Popen[bytes], ...]:
+    standins, cli = _standins(layout), _cli(layout, env)
+    try:
+        ready.wait_for_standins(layout, standins)
+        ready.wait_for_emulators(layout, cli, say)
+    except ready.Raced:
+        if tries == 1:
+            raise
+        say("a port was lost to another program; starting again")
+        processes.end(layout.root)
+        return _start(layout, env, say, tries - 1)
+    return standins, cli
 
 
 def _check(layout: Layout) -> None:

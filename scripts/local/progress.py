@@ -18,4 +18,12 @@ def telling(console: Console | None = None) -> Iterator[Say]:
         with console.status("") as status:
             yield lambda text: status.update(f"{text} …")
     else:
-        yield lambda text: console.print(f"{time.monotonic() - begin:5.1f} s  {text}", highlight=False, soft_wrap=True)
+        said = ""
+
+        def say(text: str) -> None:
+            nonlocal said
+            if text != said:
+                console.print(f"{time.monotonic() - begin:5.1f} s  {text}", highlight=False, soft_wrap=True)
+            said = text
+
+        yield say

@@ -18,6 +18,11 @@ _POLL_S = 0.2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _BROKEN = "Failed to load function definition from source"
 _LOADED = "All emulators ready"
+_RACED = "Address already in use"
+
+
+class Raced(Unavailable):
+    """Another program took a port between the CLI's look and its use; worth another try."""
 
 
 def wait_for_standins(layout: Layout, process: subprocess.Popen[bytes], *, within_s: float = 30) -> None:
@@ -34,6 +39,7 @@ def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Sa
     """Wait until the emulators answer and, if the functions are among them, every function has started once.
 
     Raises:
+        Raced: a port was lost to another program.
         Unavailable: the CLI ended, the functions do not load, or something did not answer in time.
     """
     log = layout.firebase_log
@@ -76,7 +82,8 @@ def _loaded(log: Path) -> bool:
     """Whether the CLI says that it is done; a main.py that does not load does not stop it."""
     text = log.read_text(errors="replace")
     if _BROKEN in text:
-        raise Unavailable(f"functions/main.py does not load; mend what the log says.\n{tail(log)}")
+        kind = Raced if _RACED in text else Unavailable
+        raise kind(f"functions/main.py does not load; mend what the log says.\n{tail(log, until=_BROKEN)}")
     return _LOADED in text
 
 
@@ -94,7 +101,9 @@ def _serves(url: str) -> bool:
     return answer is not None and answer.status in {200, 204}
 
 
-def tail(log: Path, lines: int = 25) -> str:
-    """The last lines of a log without colours, and where the rest is."""
+def tail(log: Path, *, until: str = "", lines: int = 25) -> str:
+    """The last lines of a log without colours, or those up to the one that has `until`; and where the rest is."""
     text = _COLOURS.sub("", log.read_text(errors="replace")) if log.exists() else ""
-    return "\n".join([*text.splitlines()[-lines:], f"(the whole log: {log})"])
+    before, found, after = text.partition(until) if until else (text, "", "")
+    shown = before + found + after.partition("\n")[0]
+    return "\n".join([*shown.splitlines()[-lines:], f"(the whole log: {log})"])

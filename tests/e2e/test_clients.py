@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from scripts.clients.caller import Client, Event, Json, call, of_kind
-from scripts.demo.records import ModelLog, Records
-from scripts.local import wire
+from scripts.demo.records import Records
 from scripts.local.stack import Stack
-
-pytestmark = pytest.mark.e2e
+from tests.conftest import StandIn
 
 LIMIT = 100_000
 HELLO = {"prompt": "What is a firebreak?", "maxOutputTokens": 64}
@@ -22,23 +20,9 @@ UNATTESTED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _fresh_standins(stack: Stack) -> None:
-    wire.call("POST", f"{stack.standins_url}/_reset")
-
-
-@pytest.fixture
-def model(stack: Stack) -> ModelLog:
-    return ModelLog(stack.standins_url)
-
-
 @pytest.fixture
 def records(stack: Stack) -> Records:
     return Records(project=stack.project, firestore_host=stack.firestore_host)
-
-
-def script(stack: Stack, *replies: Json) -> None:
-    assert wire.call("POST", f"{stack.standins_url}/_script/gemini", list(replies)).status == 200
 
 
 def uid(events: Sequence[Event]) -> str:
@@ -72,7 +56,7 @@ def test_an_answer_tells_its_text_and_its_cost(stack: Stack) -> None:
     assert result["remaining"] == LIMIT - result["charged"]
 
 
-def test_a_conversation_reaches_the_model_as_it_was_sent(stack: Stack, model: ModelLog) -> None:
+def test_a_conversation_reaches_the_model_as_it_was_sent(stack: Stack, gemini: StandIn) -> None:
     contents = [
         {"role": "user", "parts": [{"text": "My name is Zoë."}]},
         {"role": "model", "parts": [{"text": "Hello, Zoë."}]},
@@ -82,7 +66,7 @@ def test_a_conversation_reaches_the_model_as_it_was_sent(stack: Stack, model: Mo
 
     result = answer(call(Client(backend=stack, data=[data])))
 
-    (request,) = model.requests()
+    (request,) = gemini.log()
     assert request["body"]["contents"] == contents
     assert request["body"]["systemInstruction"]["parts"] == [{"text": "Be brief."}]
     assert request["body"]["generationConfig"]["temperature"] == 0.5
@@ -90,22 +74,22 @@ def test_a_conversation_reaches_the_model_as_it_was_sent(stack: Stack, model: Mo
 
 
 @pytest.mark.parametrize("attest", UNATTESTED.values(), ids=UNATTESTED.keys())
-def test_a_bot_costs_nothing(stack: Stack, model: ModelLog, records: Records, attest: Json) -> None:
+def test_a_bot_costs_nothing(stack: Stack, gemini: StandIn, records: Records, attest: Json) -> None:
     events = call(Client(backend=stack, attest=attest, data=[HELLO]))
 
     code, details = refusal(events)
     assert code == "unauthenticated"
     assert details == {"reason": "app-check"}
-    assert model.requests() == []
+    assert gemini.log() == []
     assert records.books(uid(events)).documents == 0
 
 
-def test_nobody_is_answered_without_signing_in(stack: Stack, model: ModelLog) -> None:
+def test_nobody_is_answered_without_signing_in(stack: Stack, gemini: StandIn) -> None:
     code, details = refusal(call(Client(backend=stack, sign_in=False, data=[HELLO])))
 
     assert code == "unauthenticated"
     assert details == {"reason": "sign-in"}
-    assert model.requests() == []
+    assert gemini.log() == []
 
 
 def test_each_layer_refuses_before_the_next_looks(stack: Stack) -> None:
@@ -139,7 +123,7 @@ BAD_FIELDS: dict[str, Json] = {
 }
 
 
-def test_a_bad_field_is_named_and_costs_nothing(stack: Stack, model: ModelLog, records: Records) -> None:
+def test_a_bad_field_is_named_and_costs_nothing(stack: Stack, gemini: StandIn, records: Records) -> None:
     client = Client(backend=stack, data=list(BAD_FIELDS.values()), calls=len(BAD_FIELDS), request_ids=False)
 
     events = call(client)
@@ -149,11 +133,11 @@ def test_a_bad_field_is_named_and_costs_nothing(stack: Stack, model: ModelLog, r
     for name, event in zip(BAD_FIELDS, refusals, strict=True):
         assert name in event["message"]
         assert event["details"]["reason"] == "field"
-    assert model.requests() == []
+    assert gemini.log() == []
     assert records.books(uid(events)).documents == 0
 
 
-def test_a_request_id_buys_one_answer(stack: Stack, model: ModelLog) -> None:
+def test_a_request_id_buys_one_answer(stack: Stack, gemini: StandIn) -> None:
     events = call(Client(backend=stack, data=[{**HELLO, "requestId": "once"}], calls=3))
 
     first = of_kind(events, "answered")
@@ -162,17 +146,17 @@ def test_a_request_id_buys_one_answer(stack: Stack, model: ModelLog) -> None:
     assert [event["code"] for event in again] == ["already-exists"] * 2
     charged = first[0]["result"]["charged"]
     assert again[0]["details"] == {"reason": "duplicate", "status": "settled", "charged": charged}
-    assert len(model.requests()) == 1
+    assert len(gemini.log()) == 1
 
 
-def test_a_request_id_buys_one_answer_of_many_callers_at_once(stack: Stack, model: ModelLog, records: Records) -> None:
+def test_a_request_id_buys_one_answer_of_many_callers_at_once(stack: Stack, gemini: StandIn, records: Records) -> None:
     client = Client(backend=stack, data=[{**HELLO, "requestId": "race"}], calls=6, workers=6)
 
     events = call(client)
 
     assert len(of_kind(events, "answered")) == 1
     assert {event["code"] for event in of_kind(events, "refused")} == {"already-exists"}
-    assert len(model.requests()) == 1
+    assert len(gemini.log()) == 1
     assert records.books(uid(events)).admitted == 1
 
 
@@ -184,8 +168,8 @@ def test_the_same_request_id_of_two_users_is_two_calls(stack: Stack) -> None:
     assert [result["remaining"] for result in results] == [LIMIT - result["charged"] for result in results]
 
 
-def test_an_empty_bucket_tells_how_much_is_left_and_when_to_come_back(stack: Stack, model: ModelLog) -> None:
-    script(stack, {"text": "long", "usage": {"promptTokenCount": 9, "totalTokenCount": 99_000}})
+def test_an_empty_bucket_tells_how_much_is_left_and_when_to_come_back(stack: Stack, gemini: StandIn) -> None:
+    gemini.script({"text": "long", "usage": {"promptTokenCount": 9, "totalTokenCount": 99_000}})
     client = Client(backend=stack, data=[{**HELLO, "maxOutputTokens": 4_096}], calls=2)
 
     code, details = refusal(call(client))
@@ -197,11 +181,11 @@ def test_an_empty_bucket_tells_how_much_is_left_and_when_to_come_back(stack: Sta
     assert 1_000 <= details["remaining"] < 1_100
     missing = 4_096 - details["remaining"]
     assert missing * 86_400 // LIMIT < details["retryAfterSeconds"] < (missing + 200) * 86_400 // LIMIT
-    assert len(model.requests()) == 1
+    assert len(gemini.log()) == 1
 
 
-def test_an_empty_bucket_is_one_users_alone(stack: Stack) -> None:
-    script(stack, {"text": "long", "usage": {"totalTokenCount": 150_000}})
+def test_an_empty_bucket_is_one_users_alone(stack: Stack, gemini: StandIn) -> None:
+    gemini.script({"text": "long", "usage": {"totalTokenCount": 150_000}})
     burnt = call(Client(backend=stack, data=[HELLO], calls=2))
 
     other = answer(call(Client(backend=stack, data=[HELLO])))
@@ -214,8 +198,10 @@ def test_an_empty_bucket_is_one_users_alone(stack: Stack) -> None:
     ("status", "code", "reason"),
     [(429, "unavailable", "model"), (503, "unavailable", "model"), (403, "unavailable", "model")],
 )
-def test_the_models_refusal_is_never_taken_for_the_users(stack: Stack, status: int, code: str, reason: str) -> None:
-    script(stack, {"status": status})
+def test_the_models_refusal_is_never_taken_for_the_users(
+    stack: Stack, gemini: StandIn, status: int, code: str, reason: str
+) -> None:
+    gemini.script({"status": status})
 
     told, details = refusal(call(Client(backend=stack, data=[HELLO])))
 
@@ -223,8 +209,8 @@ def test_the_models_refusal_is_never_taken_for_the_users(stack: Stack, status: i
     assert details["reason"] == reason
 
 
-def test_usage_shows_a_user_their_own_bucket(stack: Stack) -> None:
-    script(stack, {"text": "four", "usage": {"promptTokenCount": 6, "candidatesTokenCount": 1, "totalTokenCount": 7}})
+def test_usage_shows_a_user_their_own_bucket(stack: Stack, gemini: StandIn) -> None:
+    gemini.script({"text": "four", "usage": {"promptTokenCount": 6, "candidatesTokenCount": 1, "totalTokenCount": 7}})
     functions = ("generate", "usage")
     client = Client(backend=stack, data=[HELLO, {}], calls=2, functions=functions, request_ids=False)
 

@@ -24,7 +24,7 @@ EVENTS = [
 ]
 
 
-def test_a_wait_for_a_lost_race_is_not_a_call() -> None:
+def test_sending_the_same_again_is_not_a_call() -> None:
     seen = tally(EVENTS)
 
     assert (seen.calls, seen.waits, seen.answered, seen.refused, seen.unanswered) == (4, 1, 1, 2, 1)
