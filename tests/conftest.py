@@ -45,13 +45,14 @@ class SignedIn:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, and run what needs nothing first."""
+    """Mark tests by their folder, and run what needs nothing first, what looks back on the whole run last."""
     order = {"unit": 0, "emulator": 1, "e2e": 2}
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in {"emulator", "e2e"}:
             item.add_marker(folder)
     items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 0))
+    items.sort(key=lambda item: item.path.name == "test_logs.py")
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from scripts.local.stack import Stack
 
 FUNCTIONS = ROOT / "functions"
 START_S = 30.0
+# Of every function that was served in this run, for the test that looks into all of them.
+LOGS: list[Path] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ def deployed(
     }
     command = [str(FUNCTIONS / "venv" / "bin" / "functions-framework"), "--host", HOST, "--port", str(port)]
     command += ["--source", str(source or FUNCTIONS / "main.py")]
+    LOGS.append(log_file)
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command,

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { initializeApp } from "firebase/app";
 import { CustomProvider, initializeAppCheck } from "firebase/app-check";
-import { connectAuthEmulator, getAuth, signInAnonymously } from "firebase/auth";
+import { connectAuthEmulator, createUserWithEmailAndPassword, getAuth, signInAnonymously } from "firebase/auth";
 import { FunctionsError, connectFunctionsEmulator, getFunctions, httpsCallable } from "firebase/functions";
 
 const HOUR_MS = 3_600_000;
@@ -61,7 +61,9 @@ async function connect() {
   if (config.signIn) {
     const auth = getAuth(app);
     connectAuthEmulator(auth, config.auth, { disableWarnings: true });
-    const { user } = await signInAnonymously(auth);
+    const { user } = config.signIn === "anonymous"
+      ? await signInAnonymously(auth)
+      : await createUserWithEmailAndPassword(auth, `${randomUUID()}@example.com`, randomUUID());
     say("signed-in", { uid: user.uid });
   }
   const functions = getFunctions(app, config.region);

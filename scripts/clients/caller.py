@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from scripts.local.layout import REGION
 from scripts.local.stack import Stack
@@ -32,6 +32,7 @@ class Client:
     Args:
         attest: what it shows for App Check: a token minted with these claims, this very string, or nothing.
         data: the `data` of its calls, taken in turn.
+        sign_in: as a new user with an address and a password, as an anonymous one, or not at all.
         functions: the callables that it calls, taken in turn.
         calls: how many; None calls until told to stop.
         open_together: every worker calls once before any calls twice.
@@ -42,7 +43,7 @@ class Client:
     backend: Stack
     data: Sequence[Json]
     attest: Mapping[str, Json] | str | None = field(default_factory=dict)
-    sign_in: bool = True
+    sign_in: Literal["email", "anonymous"] | None = "email"
     functions: Sequence[str] = ("generate",)
     calls: int | None = 1
     workers: int = 1

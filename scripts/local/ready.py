@@ -15,6 +15,7 @@ from scripts.local.unavailable import Unavailable
 from scripts.local.wire import Answer, call
 
 _POLL_S = 0.2
+_FIRST_ANSWER_S = 60
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _BROKEN = "Failed to load function definition from source"
 _LOADED = "All emulators ready"
@@ -53,8 +54,18 @@ def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Sa
         if not urls:
             raise Unavailable(f"functions/main.py has no callable.\n{tail(log)}")
         say(f"starting {', '.join(sorted(url.rsplit('/', 1)[1] for url in urls))}")
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            tuple(pool.map(lambda url: _poll(partial(_serves, url), process, url, log, within_s), urls))
+        _start_each(urls, process, log)
+
+
+def _start_each(urls: list[str], process: subprocess.Popen[bytes], log: Path) -> None:
+    pool = ThreadPoolExecutor(max_workers=2)
+    try:
+        waits = [pool.submit(_poll, partial(_serves, url), process, url, log, _FIRST_ANSWER_S) for url in urls]
+        for wait in waits:
+            wait.result()
+    finally:
+        # What still polls ends with the stack; Ctrl-C must not wait for it.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _poll(there: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: Path, within_s: float) -> None:

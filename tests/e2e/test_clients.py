@@ -62,13 +62,12 @@ def test_a_conversation_reaches_the_model_as_it_was_sent(stack: Stack, gemini: S
         {"role": "model", "parts": [{"text": "Hello, Zoë."}]},
         {"role": "user", "parts": [{"text": "What is "}, {"text": "my name?"}]},
     ]
-    data = {"contents": contents, "system": "Be brief.", "temperature": 0.5, "model": "gemini-3.5-flash-lite"}
+    data = {"contents": contents, "temperature": 0.5, "model": "gemini-3.5-flash-lite"}
 
     result = answer(call(Client(backend=stack, data=[data])))
 
     (request,) = gemini.log()
     assert request["body"]["contents"] == contents
-    assert request["body"]["systemInstruction"]["parts"] == [{"text": "Be brief."}]
     assert request["body"]["generationConfig"]["temperature"] == 0.5
     assert result["model"] == request["model"] == "gemini-3.5-flash-lite"
 
@@ -85,7 +84,7 @@ def test_a_bot_costs_nothing(stack: Stack, gemini: StandIn, records: Records, at
 
 
 def test_nobody_is_answered_without_signing_in(stack: Stack, gemini: StandIn) -> None:
-    code, details = refusal(call(Client(backend=stack, sign_in=False, data=[HELLO])))
+    code, details = refusal(call(Client(backend=stack, sign_in=None, data=[HELLO])))
 
     assert code == "unauthenticated"
     assert details == {"reason": "sign-in"}
@@ -95,8 +94,8 @@ def test_nobody_is_answered_without_signing_in(stack: Stack, gemini: StandIn) ->
 def test_each_layer_refuses_before_the_next_looks(stack: Stack) -> None:
     bad = [{"prompt": ""}]
 
-    neither = call(Client(backend=stack, attest=None, sign_in=False, data=bad))
-    unsigned = call(Client(backend=stack, sign_in=False, data=bad))
+    neither = call(Client(backend=stack, attest=None, sign_in=None, data=bad))
+    unsigned = call(Client(backend=stack, sign_in=None, data=bad))
     both = call(Client(backend=stack, data=bad))
 
     assert [refusal(events)[1]["reason"] for events in (neither, unsigned, both)] == ["app-check", "sign-in", "field"]
@@ -227,7 +226,7 @@ def test_usage_shows_a_user_their_own_bucket(stack: Stack, gemini: StandIn) -> N
 
 def test_usage_needs_what_generate_needs(stack: Stack) -> None:
     unattested = call(Client(backend=stack, attest=None, data=[{}], functions=["usage"], request_ids=False))
-    unsigned = call(Client(backend=stack, sign_in=False, data=[{}], functions=["usage"], request_ids=False))
+    unsigned = call(Client(backend=stack, sign_in=None, data=[{}], functions=["usage"], request_ids=False))
 
     assert refusal(unattested) == ("unauthenticated", {"reason": "app-check"})
     assert refusal(unsigned) == ("unauthenticated", {"reason": "sign-in"})

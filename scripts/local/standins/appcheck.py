@@ -23,6 +23,8 @@ _LIMITED_USE_S = 300
 # Verifiers allow no leeway on `iat`, and clocks are read in whole seconds.
 _BACKDATE_S = 2
 _CLAIMS = {"appId": str, "ttlSeconds": int, "projectId": str, "limitedUse": bool, "badSignature": bool}
+# For tests of what no issuer would sign: claims on top (null takes one away), and another key id.
+_ODD_CLAIMS = {"claims": dict, "kid": str}
 
 
 class AppCheck:
@@ -78,11 +80,11 @@ class AppCheck:
     async def _mint(self, request: web.Request) -> web.StreamResponse:
         asked = await request.json() if request.can_read_body else {}
         for name, value in asked.items():
-            if type(value) is not _CLAIMS.get(name):
+            if type(value) is not (_CLAIMS | _ODD_CLAIMS).get(name):
                 raise GoogleError(400, f"mint takes {', '.join(_CLAIMS)}; not {name}={value!r}")
         now = int(time.time())
         expires = now + asked.get("ttlSeconds", _LIMITED_USE_S if asked.get("limitedUse") else _HOUR_S)
-        claims = {
+        claims: dict[str, object] = {
             "iss": _ISSUER,
             "sub": asked.get("appId", APP_ID),
             "aud": [f"projects/{PROJECT_NUMBER}", f"projects/{asked.get('projectId', PROJECT)}"],
@@ -91,7 +93,8 @@ class AppCheck:
             "iat": min(now, expires) - _BACKDATE_S,
             "exp": expires,
         }
-        token = jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._kid})
+        claims = {name: value for name, value in (claims | asked.get("claims", {})).items() if value is not None}
+        token = jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": asked.get("kid", self._kid)})
         if asked.get("badSignature"):
             token = _spoil(token)
         return web.json_response({"token": token, "expireTimeMillis": expires * 1000})
