@@ -34,11 +34,14 @@ def firestore_host(stack: Stack) -> str:
 @pytest.fixture(scope="session")
 def direct(firestore_host: str) -> firestore.Client:
     """Straight to the emulator: for looking, and for acting as somebody else."""
-    return client_at(firestore_host)
+    client = client_at(firestore_host)
+    # The emulator's first calls are slow, and no test of a deadline is about that.
+    client.collection("warm").document("up").set({"n": firestore.Increment(1)})
+    return client
 
 
 @pytest.fixture(scope="session")
-def proxy(firestore_host: str) -> Iterator[FaultProxy]:
+def proxy(firestore_host: str, direct: firestore.Client) -> Iterator[FaultProxy]:
     with proxying(firestore_host) as running:
         yield running
 

@@ -25,13 +25,19 @@ PATIENCE_S = 60.0
 
 
 def decide(ledger: Ledger, uid: str, request_id: str, estimate: int) -> str:
-    """As a client would: after a lost race wait and try again, until decided."""
+    """As a client would: where nobody decided, try again with the same id, and so learn if it was admitted after all."""
     end = time.monotonic() + PATIENCE_S
+    unanswered = False
     while time.monotonic() < end:
         try:
             ledger.reserve(uid, request_id, Ask(estimate=estimate, limit=LIMIT, model="m"))
         except errors.Contention:
             continue
+        except errors.StoreUnavailable:
+            unanswered = True
+            continue
+        except errors.Duplicate as duplicate:
+            return "admitted" if unanswered and duplicate.details["status"] == "held" else "duplicate"
         except errors.Refused as refusal:
             return refusal.reason.value
         return "admitted"
