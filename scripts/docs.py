@@ -12,6 +12,7 @@ from firebreak.settings import KNOBS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+DEMO = ROOT / "docs" / "demo.txt"
 ENV_EXAMPLE = ROOT / "functions" / ".env.example"
 
 ENV_HEAD = """\
@@ -49,7 +50,14 @@ def env_example() -> str:
     return "\n".join(blocks)
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {"knobs": knobs, "refusals": refusals}
+def demo() -> Iterator[str]:
+    """The output of a real run, as kept in docs/demo.txt."""
+    yield "```"
+    yield DEMO.read_text().rstrip()
+    yield "```"
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {"demo": demo, "knobs": knobs, "refusals": refusals}
 
 
 def readme(text: str) -> str:

@@ -33,9 +33,10 @@ class Deployed:
         return self.log_file.read_text(errors="replace")
 
 
-def dotenv() -> dict[str, str]:
-    """What the CLI would read from `functions/.env`."""
-    lines = (FUNCTIONS / ".env").read_text().splitlines()
+def dotenv(project: str | None = None) -> dict[str, str]:
+    """What the CLI would read from `functions/.env`, and for a project of that name from `functions/.env.PROJECT`."""
+    files = [FUNCTIONS / ".env"] + ([FUNCTIONS / f".env.{project}"] if project else [])
+    lines = [line for file in files for line in file.read_text().splitlines()]
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
@@ -57,7 +58,7 @@ def deployed(
         port = probe.getsockname()[1]
     settings: dict[str, str | None] = {
         **environment.scrubbed(os.environ),
-        **dotenv(),
+        **dotenv(stack.project),
         "FUNCTION_TARGET": target,
         "FUNCTIONS_EMULATOR": "true",
         "FIREBREAK_STANDINS": stack.standins_url,

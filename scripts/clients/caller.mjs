@@ -1,6 +1,6 @@
 // One client of the backend, on the official Firebase JS SDK.
 //
-// Reads its config (scripts/clients/caller.py describes it) as one line of JSON from stdin, calls the backend, and
+// Reads its config (scripts/clients/client.py describes it) as one line of JSON from stdin, calls the backend, and
 // prints one line of JSON per event: signed-in, started, waiting, answered, refused, done, or failed.
 // A further line `stop` ends its loops after the calls in hand.
 
@@ -17,8 +17,9 @@ const HOUR_MS = 3_600_000;
 const MOST_WAITS = 10;
 const SAME_ID_AGAIN = new Set(["contention", "store", "attestation"]);
 
-// The SDK's one note on connecting to the Auth emulator; stdout belongs to the events.
+// Stdout belongs to the events. The SDK's one note, on connecting to the Auth emulator, goes nowhere.
 console.info = () => {};
+console.log = console.error;
 
 let stopped = false;
 const lines = createInterface({ input: process.stdin });

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from scripts.clients.caller import CallerFailed
 from scripts.demo import story, table
-from scripts.demo.claims import Evidence
+from scripts.demo.evidence import Evidence
 from scripts.demo.gate import NotAllowed, real_gemini_api_key
 from scripts.demo.limit import Unfit, daily_limit
 from scripts.demo.result import result

@@ -1,6 +1,6 @@
 """What the callers of the story ask."""
 
-from scripts.clients.caller import Json
+from scripts.clients.client import Json
 
 BOT: tuple[Json, ...] = (
     {

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from scripts.clients.caller import Json
+from scripts.clients.client import Json
 from scripts.demo.books import Books, Bucket, CallDocument
 from scripts.local import wire
 

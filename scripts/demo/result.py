@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from scripts.clients.caller import Json
+from scripts.clients.client import Json
 from scripts.demo.books import Books
-from scripts.demo.claims import Claim, Evidence, claims
+from scripts.demo.claims import Claim, claims
+from scripts.demo.evidence import Evidence
 from scripts.demo.money import Comparison, assumptions, compare
 from scripts.demo.tally import Tally
 

@@ -4,9 +4,11 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from scripts.clients.caller import Caller, Client, Event, call
+from scripts.clients.caller import Caller, Event, call
+from scripts.clients.client import Client
 from scripts.demo import prompts
-from scripts.demo.claims import ANSWERS_AFTER_IT_WAS_REFUSED, Evidence, ModelSaw
+from scripts.demo.claims import ANSWERS_AFTER_IT_WAS_REFUSED
+from scripts.demo.evidence import Evidence, ModelSaw
 from scripts.demo.records import ModelLog, Records
 from scripts.demo.screen import Screen
 from scripts.demo.tally import Refusal, Tally, join, tally
@@ -81,7 +83,7 @@ def runaway_beside_normal(stack: Stack, screen: Screen, *, within_s: float) -> t
     deadline = time.monotonic() + within_s
     screen.say(f"acts 2 and 3: a normal user talks; beside it runs a loop of {RUNAWAY_WORKERS} workers", "bold")
     with Caller(chat) as normal:
-        while normal.running and not tally(normal.events).answers and time.monotonic() < deadline:
+        while normal.running and not _has_begun(tally(normal.events)) and time.monotonic() < deadline:
             screen.now("  the normal user waits for the first answer")
             time.sleep(POLL_S)
         with Caller(loop) as runaway:
@@ -112,6 +114,10 @@ def _watch(runaway: Caller, normal: Caller, screen: Screen, deadline: float) -> 
             f"normal user {chat.answered} answers, {chat.refused} refusals"
         )
         time.sleep(POLL_S)
+
+
+def _has_begun(normal: Tally) -> bool:
+    return normal.answered > 0 or normal.refused > RUNAWAY_WORKERS
 
 
 def is_over(runaway: Tally, normal: Tally) -> bool:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scripts.clients.caller import Event, Json
+from scripts.clients.caller import Event
+from scripts.clients.client import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

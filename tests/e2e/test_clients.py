@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from scripts.clients.caller import Client, Event, Json, call, of_kind
+from scripts.clients.caller import Event, call, of_kind
+from scripts.clients.client import Client, Json
 from scripts.demo.records import Records
 from scripts.local.stack import Stack
 from tests.conftest import StandIn

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from scripts.demo.books import Books, Bucket, CallDocument
-from scripts.demo.claims import Claim, Evidence, ModelSaw, claims
+from scripts.demo.claims import Claim, claims
+from scripts.demo.evidence import Evidence, ModelSaw
 from scripts.demo.tally import Answer, Refusal, Tally
 
 LIMIT = 10_000
