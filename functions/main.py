@@ -26,9 +26,16 @@ DEPLOYED: dict[str, Any] = {
 
 
 @guarded(secrets=[GEMINI_API_KEY], **DEPLOYED)
-def generate(call: Call) -> dict[str, Any]:
-    """Answer a prompt, charged to the caller's bucket."""
-    return spend.answer(call.data, user=call.user, knobs=call.settings, ledger=wiring.ledger(), gemini=wiring.gemini())
+def generate(call: Call) -> dict[str, Any] | spend.Pieces:
+    """Answer a prompt, whole or as a stream, charged to the caller's bucket."""
+    return spend.answer(
+        call.data,
+        user=call.user,
+        streaming=call.streaming,
+        knobs=call.settings,
+        ledger=wiring.ledger(),
+        gemini=wiring.gemini(),
+    )
 
 
 @guarded(**DEPLOYED)

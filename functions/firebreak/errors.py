@@ -36,9 +36,11 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     MODEL_INPUT = "model-input"
     MODEL = "model"
+    MODEL_PAUSED = "model-paused"
     DEADLINE = "deadline"
     ATTESTATION = "attestation"
     STORE = "store"
+    SHUTTING_DOWN = "shutting-down"
     SETTINGS = "settings"
     INTERNAL = "internal"
 
@@ -140,6 +142,12 @@ class ModelUnavailable(Refused):
     advice = "Retry later with a new `requestId`; `charged` tells what the attempt cost."
 
 
+class ModelPaused(Refused):
+    code, reason, our_fault = Code.UNAVAILABLE, Reason.MODEL_PAUSED, True
+    text = "The model is paused: a spend cap of the project was reached."
+    advice = "Retrying does not help until the owner of the app lifts the cap; nothing was charged."
+
+
 class DeadlineExceeded(Refused):
     code, reason = Code.DEADLINE_EXCEEDED, Reason.DEADLINE
     text = "The model took too long."
@@ -156,6 +164,12 @@ class StoreUnavailable(Refused):
     code, reason, our_fault = Code.UNAVAILABLE, Reason.STORE, True
     text = "The store of limits cannot be reached."
     advice = "Retry after `retryAfterSeconds` with the same `requestId`: it cannot be charged twice."
+
+
+class ShuttingDown(Refused):
+    code, reason = Code.UNAVAILABLE, Reason.SHUTTING_DOWN
+    text = "This instance is shutting down."
+    advice = "Retry at once, with a new `requestId`; `charged` tells what the attempt cost."
 
 
 class Misconfigured(Refused):

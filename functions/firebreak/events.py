@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
+from time import monotonic
 
 type Field = str | int | float | bool | list[str] | None
 
@@ -23,6 +24,8 @@ class Event(StrEnum):
     SETTLE_FAILED = "firebreak.settle_failed"
     MODEL = "firebreak.model"
     OVERRUN = "firebreak.overrun"
+    PROMPT_BOUND = "firebreak.prompt_bound"
+    USAGE = "firebreak.usage"
     SHADOW = "firebreak.shadow"
 
 
@@ -54,10 +57,12 @@ def audited(**fields: Field) -> Iterator[dict[str, Field]]:
     """Open the audit event of one request and write it at the end, whatever happens in between."""
     audit: dict[str, Field] = dict(fields)
     token = _audit.set(audit)
+    started = monotonic()
     try:
         yield audit
     finally:
         _audit.reset(token)
+        audit["ms"] = round((monotonic() - started) * 1000)
         _write(Event.REQUEST, Severity.INFO, audit)
 
 

@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-MOST_TOKENS = 10**12
+from firebreak.gemini.prices import BELIEVABLE, EVEN, ONE, Price, Weights
+
+# With more, a microsecond would buy whole tokens, and the bucket counts in both.
+MOST_TOKENS = 10**10
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
+_KINDS = frozenset({"prompt", "output", "thought", "cached", "tool"})
+_WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 _MODEL = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 
@@ -86,6 +91,36 @@ def tiers(text: str) -> Mapping[str, int]:
             raise ValueError(f"must be name=tokens, each name once, not {entry!r}")
         found[name.strip()] = whole(0, MOST_TOKENS)(limit.strip())
     return found
+
+
+def prices(text: str) -> Mapping[str, Price]:
+    """Prices by model, as `gemini-a prompt=1 output=5 | 200000 prompt=2 output=7.5; gemini-b output=4`.
+
+    Behind the bar: the weights of prompts longer than that, where they differ. What is not named costs 1.
+    """
+    found: dict[str, Price] = {}
+    for entry in filter(None, map(str.strip, text.split(";"))):
+        model, _, rest = entry.partition(" ")
+        short, bar, long = rest.partition("|")
+        if not _MODEL.fullmatch(model) or model in found:
+            raise ValueError(f"must begin each entry with a model's name, once, not {model!r}")
+        weights = _weighed(short, EVEN)
+        long_from, _, long = long.strip().partition(" ")
+        found[model] = Price(
+            short=weights, long_from=whole(1, BELIEVABLE)(long_from) if bar else None, long=_weighed(long, weights)
+        )
+    return found
+
+
+def _weighed(text: str, base: Weights) -> Weights:
+    for entry in text.split():
+        kind, _, weight = entry.partition("=")
+        if kind not in _KINDS or not _WEIGHT.fullmatch(weight):
+            kinds = ", ".join(sorted(_KINDS))
+            raise ValueError(f"must hold kind=weight, of {kinds}, with at most 3 decimals, not {entry!r}")
+        before, _, after = weight.partition(".")
+        base = replace(base, **{kind: int(before) * ONE + int(after.ljust(3, "0"))})
+    return base
 
 
 def text(value: str) -> str:

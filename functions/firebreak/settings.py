@@ -12,6 +12,7 @@ from firebase_functions.params import SecretParam
 from firebreak import knobs
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
+from firebreak.gemini.prices import Price
 
 GEMINI_API_KEY = SecretParam("GEMINI_API_KEY")
 
@@ -107,6 +108,35 @@ class Settings:
     )
     max_body_bytes: int = knobs.number(
         "MAX_BODY_BYTES", 1024, 10_000_000, "Most bytes of a request's JSON body.", 1_048_576
+    )
+    max_turns: int = knobs.number("MAX_TURNS", 1, 1000, "Most turns of a conversation in one call.", 64)
+    max_inline_bytes: int = knobs.number(
+        "MAX_INLINE_BYTES",
+        0,
+        10_000_000,
+        "Most bytes of media, decoded, in one call; MAX_BODY_BYTES bounds it too.",
+        700_000,
+    )
+    allowed_mime_types: tuple[str, ...] = knobs.knob(
+        "ALLOWED_MIME_TYPES",
+        knobs.names,
+        "MIME types",
+        "Media that a client may send; `none` for none.",
+        "image/png,image/jpeg,image/webp",
+    )
+    allowed_tools: tuple[str, ...] = knobs.knob(
+        "ALLOWED_TOOLS",
+        knobs.names,
+        "field names",
+        "Kinds of tool that a client may use; `googleSearch` and the like have fees beside tokens; `none` for none.",
+        "functionDeclarations",
+    )
+    weights: Mapping[str, Price] = knobs.knob(
+        "WEIGHTS",
+        knobs.prices,
+        "see knobs.prices",
+        "What a token costs the bucket, by model and kind; what is not named costs 1.",
+        "",
     )
     gemini_backend: str = knobs.knob(
         "GEMINI_BACKEND",

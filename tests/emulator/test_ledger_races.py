@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 
 
 def decide(ledger: Ledger, uid: str, request_id: str, estimate: int) -> str:
-    """As a client would: where nobody decided, try again with the same id, and so learn if it was admitted after all."""
+    """As a client would: where nobody decided, try again with the same id, and so learn if it was admitted."""
     end = time.monotonic() + PATIENCE_S
     unanswered = False
     while time.monotonic() < end:

@@ -12,6 +12,7 @@ from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.settle import Settled
 from firebreak.gemini import spend
+from firebreak.gemini.admit import Account
 from firebreak.gemini.client import Developer, Gemini, Vertex
 from firebreak.gemini.request import Bounds, parse
 from scripts.local.layout import Layout
@@ -62,8 +63,8 @@ def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
     ) -> Any:
         return spend.generate(
             parse({"prompt": "hi"} | data, BOUNDS),
-            account=spend.Account(uid=uid, limit=limit, shadow=shadow),
-            request_id="r",
+            "r",
+            Account(uid=uid, limit=limit, shadow=shadow),
             deadline_s=deadline_s,
             ledger=counting,
             gemini=gemini,

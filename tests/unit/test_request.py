@@ -8,16 +8,29 @@ from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
 from firebreak.gemini import estimate
-from firebreak.gemini.request import Bounds, Turn, parse, request_id
+from firebreak.gemini.contents import Inline, Media, Text, Turn
+from firebreak.gemini.prices import FLAT
+from firebreak.gemini.request import Bounds, parse, request_id
 
-BOUNDS = Bounds(models=("a", "b"), max_output_tokens=100, default_output_tokens=10, max_prompt_bytes=1000)
+BOUNDS = Bounds(
+    models=("a", "b"),
+    max_output_tokens=100,
+    default_output_tokens=10,
+    max_prompt_bytes=1000,
+    max_turns=3,
+    media=Media(types=("image/png",), most_bytes=10),
+)
 USER = {"role": "user", "parts": [{"text": "hi"}]}
+
+
+def media(mime_type: object, data: object) -> dict[str, object]:
+    return {"role": "user", "parts": [{"inlineData": {"mimeType": mime_type, "data": data}}]}
 
 
 def test_a_prompt_is_one_turn_of_the_user_with_defaults() -> None:
     request = parse({"prompt": "hi"}, BOUNDS)
 
-    assert request.turns == (Turn(role="user", texts=("hi",)),)
+    assert request.turns == (Turn(role="user", parts=(Text(text="hi"),)),)
     assert (request.model, request.max_output_tokens, request.temperature) == ("a", 10, None)
 
 
@@ -28,7 +41,7 @@ def test_the_owners_system_text_is_sent_and_counted() -> None:
     assert parse({"prompt": "hi", "system": "Be kind."}, replace(own, allow_client_system=True)).system == (
         "Be brief.\n\nBe kind."
     )
-    assert estimate.bound(parse({"prompt": "hi"}, own)) > estimate.bound(parse({"prompt": "hi"}, BOUNDS)) + 9
+    assert estimate.most(parse({"prompt": "hi"}, own), FLAT) > estimate.most(parse({"prompt": "hi"}, BOUNDS), FLAT) + 9
 
 
 def test_contents_keep_their_roles() -> None:
@@ -36,7 +49,32 @@ def test_contents_keep_their_roles() -> None:
     request = parse({"contents": [USER, model, USER]}, BOUNDS)
 
     assert [turn.role for turn in request.turns] == ["user", "model", "user"]
-    assert request.turns[1].texts == ("yes", "?")
+    assert request.turns[1].parts == (Text(text="yes"), Text(text="?"))
+
+
+def test_media_are_decoded_and_leave_the_count_to_the_model() -> None:
+    request = parse({"contents": [media("image/png", "aGk=")]}, BOUNDS)
+
+    assert request.turns[0].parts == (Inline(mime_type="image/png", data=b"hi"),)
+    assert request.has_media
+    assert not parse({"prompt": "hi"}, BOUNDS).has_media
+
+
+def test_a_schema_makes_the_answer_json_and_is_counted() -> None:
+    schema = {"type": "object", "description": "x" * 50}
+    request = parse({"prompt": "hi", "responseSchema": schema}, BOUNDS)
+
+    assert request.mime_type == "application/json"
+    assert estimate.prompt_bound(request) > 50
+    assert estimate.most(request, FLAT, counted=1) > 50
+
+
+def test_tools_are_passed_on_and_counted() -> None:
+    tools = [{"functionDeclarations": [{"name": "look_up", "description": "x" * 50}]}]
+    request = parse({"prompt": "hi", "tools": tools}, BOUNDS)
+
+    assert request.tools == tuple(tools)
+    assert estimate.most(request, FLAT, counted=1) > 50
 
 
 def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
@@ -78,7 +116,23 @@ def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
         ({"prompt": "hi", "temperature": 2.1}, "temperature"),
         ({"prompt": "hi", "temperature": float("nan")}, "temperature"),
         ({"prompt": "hi", "temperature": True}, "temperature"),
-        ({"prompt": "hi", "tools": []}, "tools"),
+        ({"prompt": "hi", "tools": {}}, "tools"),
+        ({"prompt": "hi", "tools": [{}]}, "tools[0]"),
+        ({"prompt": "hi", "tools": [{"googleSearch": {}}]}, "tools[0]"),
+        ({"prompt": "hi", "tools": [{"functionDeclarations": [], "urlContext": {}}]}, "tools[0]"),
+        ({"prompt": "hi", "tools": [{"functionDeclarations": ["x" * 1000]}]}, "1000 bytes"),
+        ({"prompt": "hi", "responseSchema": []}, "responseSchema"),
+        ({"prompt": "hi", "responseSchema": {"x": "y" * 1000}}, "1000 bytes"),
+        ({"prompt": "hi", "responseMimeType": "text/html"}, "responseMimeType"),
+        ({"prompt": "hi", "responseMimeType": "text/plain", "responseSchema": {"type": "object"}}, "responseMimeType"),
+        ({"contents": [USER] * 4}, "at most 3 turns"),
+        ({"contents": [media("image/gif", "aGk=")]}, "contents[0].parts[0].inlineData.mimeType"),
+        ({"contents": [media("image/png", "no base64!")]}, "contents[0].parts[0].inlineData.data"),
+        ({"contents": [media("image/png", 5)]}, "contents[0].parts[0].inlineData.data"),
+        ({"contents": [media(["image/png"], "aGk=")]}, "contents[0].parts[0].inlineData.mimeType"),
+        ({"contents": [media("image/png", "aGlo" * 6)]}, "10 bytes of inlineData"),
+        ({"contents": [{"parts": [{"functionResponse": {}}]}]}, "contents[0].parts[0].functionResponse"),
+        ({"contents": [{"parts": [{"text": "x", "thought": True}]}]}, "contents[0].parts[0]"),
     ],
 )
 def test_a_wrong_field_is_named(data: object, named: str) -> None:

@@ -39,8 +39,8 @@ def test_a_malformed_limit_refuses_and_is_named(text: str, capsys: pytest.Captur
     assert message.startswith("MAX_DAILY_TOKENS must be ")
 
 
-# Any text is a system instruction, and any name may be an app's.
-FREE = {"SYSTEM_INSTRUCTION", "ALLOWED_APP_IDS"}
+# Any text is a system instruction, and any name may be an app's, a type's, or a tool's.
+FREE = {"SYSTEM_INSTRUCTION", "ALLOWED_APP_IDS", "ALLOWED_MIME_TYPES", "ALLOWED_TOOLS"}
 
 
 @pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.name not in FREE], ids=lambda knob: knob.name)

@@ -32,7 +32,8 @@ class Short:
 def refill(level: Level, *, limit: int, now_us: int) -> Level:
     """Add what `limit` tokens a day have bought since, in whole tokens, never above `limit`.
 
-    `updated_us` moves only by the time that bought them, so frequent calls lose nothing, and it never moves back.
+    `updated_us` moves only by the time that bought them, rounded up to a microsecond, so that frequent calls lose
+    nothing that counts, and it never moves back.
     """
     gain = limit * max(0, now_us - level.updated_us) // DAY_US
     if level.tokens + gain >= limit:

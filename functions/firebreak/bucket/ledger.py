@@ -50,6 +50,14 @@ class Ledger:
         """
         return Reservation(Documents(self._client, uid), uid, request_id, ask, self._clock).run()
 
+    def check(self, uid: str, ask: Ask) -> None:
+        """Refuse as `reserve` would, for the price of one read, and hold nothing.
+
+        Raises:
+            BucketEmpty, TooLarge, Blocked, StoreUnavailable: as `reserve`.
+        """
+        Reservation(Documents(self._client, uid), uid, "", ask, self._clock).check()
+
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
 

@@ -93,6 +93,15 @@ class Reservation:
                     break
         return self._give_up(self._out_of_time(error), cause=error)
 
+    def check(self) -> None:
+        """Refuse as `run` would, from one read; see `Ledger.check`."""
+        tries = Tries(RESERVE_S, self._clock)
+        try:
+            self._now_us = (bucket := self._documents.bucket(timeout_s=tries.rpc_s)).read_us
+        except (*STORE_ERRORS, Corrupt) as error:
+            raise self._out_of_time(error) from error
+        self._take(bucket)
+
     def _attempt(self, tries: Tries) -> Hold | None:
         bucket = self._documents.bucket(timeout_s=tries.rpc_s)
         received = self._clock.monotonic()

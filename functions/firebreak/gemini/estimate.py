@@ -1,19 +1,26 @@
 """Upper bounds on what a request can cost, before it is sent: pure arithmetic."""
 
-from firebreak.gemini.request import Request, prompt_bytes
+from firebreak.gemini.prices import Price, bound
+from firebreak.gemini.request import Request, declared_bytes, prompt_bytes
 
 # What the service may add around the text: turn markers, the role, the beginning of the answer.
 TURN_TOKENS = 8
 REQUEST_TOKENS = 16
 
 
-def bound(request: Request) -> int:
-    """Most tokens that prompt and answer can be together."""
-    return prompt_bound(request) + output_bound(request)
+def most(request: Request, price: Price, *, counted: int | None = None) -> int:
+    """Most bucket tokens of prompt and answer together; `counted` is the model's own count of the prompt, if asked."""
+    prompt = prompt_bound(request) if counted is None else counted + declared_bytes(request) + overhead(request)
+    return bound(prompt, output_bound(request), price)
+
+
+def most_of_the_answer(request: Request, price: Price) -> int:
+    """Most bucket tokens of the answer, with one token of prompt: a bucket with less cannot cover the call."""
+    return bound(1, output_bound(request), price)
 
 
 def prompt_bound(request: Request) -> int:
-    """Most tokens the prompt can be: one for each UTF-8 byte; a tokenizer with byte fallback makes no smaller ones."""
+    """Most tokens a prompt of text can be: one for each byte; a tokenizer with byte fallback makes no smaller ones."""
     return prompt_bytes(request) + overhead(request)
 
 

@@ -1,9 +1,49 @@
-"""What a call costs in bucket tokens: usage as the model reports it, weighed."""
+"""What a call costs in bucket tokens: usage as the model reports it, weighed by model and kind of token."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 # No call of any model reaches this: a count above it is a fault of the report.
 BELIEVABLE = 10**9
+# Weights are whole thousandths of a bucket token.
+ONE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Thousandths of a bucket token that one token of each kind costs."""
+
+    prompt: int = ONE
+    output: int = ONE
+    thought: int = ONE
+    cached: int = ONE
+    tool: int = ONE
+
+    @property
+    def dearest_input(self) -> int:
+        return max(self.prompt, self.cached, self.tool)
+
+    @property
+    def dearest_output(self) -> int:
+        return max(self.output, self.thought)
+
+
+EVEN = Weights()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a model's tokens cost; with prompts of more than `long_from` tokens, `long` instead of `short`."""
+
+    short: Weights = EVEN
+    long_from: int | None = None
+    long: Weights = EVEN
+
+    def at(self, prompt_tokens: int) -> Weights:
+        """The weights of a call whose prompt has this many tokens."""
+        return self.short if self.long_from is None or prompt_tokens <= self.long_from else self.long
+
+
+FLAT = Price()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +57,34 @@ class Usage:
     tool: int | None = None
     total: int | None = None
 
+    @property
+    def believable(self) -> bool:
+        """Whether every count that was given can be one."""
+        given = [getattr(self, f.name) for f in fields(self)]
+        return all(value is None or count(value) is not None for value in given)
+
+    @property
+    def parts(self) -> int:
+        """The sum of the parts; cached tokens are prompt tokens already."""
+        return sum(part or 0 for part in (self.prompt, self.output, self.thought, self.tool))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the total is the sum of its parts, as far as both were given."""
+        return not self.total or not self.parts or self.total == self.parts
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole call: the total or the sum of the parts, whichever is larger."""
+        return max(self.total or 0, self.parts)
+
     def as_json(self) -> dict[str, int]:
         """The counts as the callable answers them, with 0 for what was not said."""
-        return {f"{f.name}Tokens": count(getattr(self, f.name)) or 0 for f in fields(self) if f.name != "total"} | {
-            "totalTokens": billed(self) or 0
-        }
+        counts = {f"{f.name}Tokens": count(getattr(self, f.name)) or 0 for f in fields(self) if f.name != "total"}
+        return counts | {"totalTokens": self.tokens if self.believable else 0}
+
+
+UNSAID = Usage()
 
 
 def count(value: object) -> int | None:
@@ -31,11 +94,58 @@ def count(value: object) -> int | None:
     return value
 
 
-def billed(usage: Usage) -> int | None:
-    """Tokens of a whole call: the total, or the sum of the parts where that is larger; None if there is no count.
+def cost(usage: Usage, price: Price) -> int | None:
+    """Bucket tokens of a call, rounded up; None if its usage says nothing, or something that cannot be.
 
-    Never the candidates alone: thoughts and tool prompts are billed beside them.
+    Thoughts and tool prompts count beside the candidates. What a total holds above its parts costs the dearest weight.
     """
-    parts = [count(part) for part in (usage.prompt, usage.output, usage.thought, usage.tool)]
-    known = [part for part in [sum(part or 0 for part in parts), count(usage.total)] if part]
-    return max(known, default=None)
+    if not usage.believable or not usage.tokens:
+        return None
+    at = price.at(max(usage.prompt or 0, usage.tokens - usage.parts))
+    prompt, cached = usage.prompt or 0, min(usage.cached or 0, usage.prompt or 0)
+    weighed = (
+        (prompt - cached) * at.prompt
+        + cached * at.cached
+        + (usage.output or 0) * at.output
+        + (usage.thought or 0) * at.thought
+        + (usage.tool or 0) * at.tool
+        + (usage.tokens - usage.parts) * max(at.dearest_input, at.dearest_output)
+    )
+    return -(-weighed // ONE)
+
+
+def bound(prompt_tokens: int, output_tokens: int, price: Price) -> int:
+    """Most bucket tokens of a call whose prompt and answer are at most these."""
+    # A shorter prompt may be the dearer one, if somebody priced it so.
+    short, long = price.short, price.at(prompt_tokens)
+    dearest_input = max(short.dearest_input, long.dearest_input)
+    dearest_output = max(short.dearest_output, long.dearest_output)
+    return -(-(prompt_tokens * dearest_input + output_tokens * dearest_output) // ONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """The charge of a call as its answer comes in. In doubt it is the estimate, and never less than the most seen."""
+
+    estimate: int
+    price: Price = FLAT
+    finished: bool = False
+    usage: Usage = UNSAID
+    most: int = 0
+
+    def see(self, usage: Usage | None, *, finished: bool) -> "Tally":
+        """Take in one chunk: what it says of usage, and whether the model says that it is done.
+
+        Counts in chunks are no running totals to rely on: they fall and jump. Those of the last one count, once it is
+        known to be the last.
+        """
+        done = self.finished or finished
+        if usage is None:
+            return replace(self, finished=done)
+        return replace(self, finished=done, usage=usage, most=max(self.most, cost(usage, self.price) or 0))
+
+    @property
+    def charge(self) -> int:
+        """Bucket tokens to book."""
+        final = cost(self.usage, self.price) if self.finished else None
+        return max(self.estimate, self.most) if final is None else final

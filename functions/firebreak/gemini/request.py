@@ -4,42 +4,62 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from firebreak.errors import InvalidField
+from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, part_bytes, size, text, turns
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-ROLES = ("user", "model")
-FIELDS = frozenset({"prompt", "contents", "model", "system", "maxOutputTokens", "temperature", "requestId"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One entry of a conversation."""
-
-    role: str
-    texts: tuple[str, ...]
+MIME_TYPES = ("text/plain", "application/json")
+# The kinds of tool that an owner can allow, by their field's name.
+FUNCTIONS = "functionDeclarations"
+FIELDS = frozenset(
+    {
+        "prompt",
+        "contents",
+        "model",
+        "system",
+        "maxOutputTokens",
+        "temperature",
+        "responseMimeType",
+        "responseSchema",
+        "tools",
+        "requestId",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A checked request; all of it is sent to the model."""
+    """A checked request; all of it is sent to the model. `schema` is JSON Schema, `tools` as the API takes them."""
 
     model: str
     turns: tuple[Turn, ...]
     system: str | None
     max_output_tokens: int
     temperature: float | None
+    mime_type: str | None = None
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
     candidates: int = 1
+
+    @property
+    def has_media(self) -> bool:
+        """Whether a part is not text, so that only the model can count it."""
+        return any(isinstance(part, Inline) for turn in self.turns for part in turn.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the owner of the backend allows and adds: model names, the first is the default; sizes; system text."""
+    """What the owner of the backend allows and adds; of `models` the first is the default."""
 
     models: tuple[str, ...]
     max_output_tokens: int
     default_output_tokens: int
     max_prompt_bytes: int
+    max_turns: int = 64
+    media: Media = NO_MEDIA
+    tools: tuple[str, ...] = (FUNCTIONS,)
     system: str = ""
     allow_client_system: bool = False
 
@@ -55,15 +75,21 @@ def parse(data: object, bounds: Bounds) -> Request:
     unknown = sorted(str(key)[:40] for key in data.keys() - FIELDS)
     if unknown:
         raise InvalidField(f"unknown field: {unknown[0]}")
+    schema = _schema(data.get("responseSchema"))
     request = Request(
         model=_model(data.get("model"), bounds),
-        turns=_turns(data),
+        turns=_turns(data, bounds),
         system=_system(data.get("system"), bounds),
         max_output_tokens=_max_output_tokens(data.get("maxOutputTokens"), bounds),
         temperature=_temperature(data.get("temperature")),
+        mime_type=_mime_type(data.get("responseMimeType"), schema),
+        schema=schema,
+        tools=_tools(data.get("tools"), bounds),
     )
     if prompt_bytes(request) > bounds.max_prompt_bytes:
-        raise InvalidField(f"prompt, contents and system must be at most {bounds.max_prompt_bytes} bytes together")
+        raise InvalidField(
+            f"prompt, contents, system, tools and responseSchema must be at most {bounds.max_prompt_bytes} bytes in all"
+        )
     return request
 
 
@@ -82,9 +108,14 @@ def request_id(data: object) -> str | None:
 
 
 def prompt_bytes(request: Request) -> int:
-    """UTF-8 bytes of everything the model reads."""
-    texts = [text for turn in request.turns for text in turn.texts]
-    return sum(len(text.encode()) for text in [*texts, request.system or ""])
+    """UTF-8 bytes of everything that the model reads as text."""
+    parts = sum(part_bytes(part) for turn in request.turns for part in turn.parts)
+    return parts + declared_bytes(request) + len((request.system or "").encode())
+
+
+def declared_bytes(request: Request) -> int:
+    """UTF-8 bytes of tools and schema, which the model's own count of a prompt leaves out."""
+    return sum(size(tool) for tool in request.tools) + (size(request.schema) if request.schema else 0)
 
 
 def _model(value: object, bounds: Bounds) -> str:
@@ -95,50 +126,21 @@ def _model(value: object, bounds: Bounds) -> str:
     return value
 
 
+def _turns(data: Mapping[str, object], bounds: Bounds) -> tuple[Turn, ...]:
+    prompt, contents = data.get("prompt"), data.get("contents")
+    if (prompt is None) == (contents is None):
+        raise InvalidField("exactly one of prompt and contents must be given")
+    if contents is None:
+        return (Turn(role="user", parts=(Text(text=text(prompt, "prompt")),)),)
+    return turns(contents, most=bounds.max_turns, media=bounds.media)
+
+
 def _system(value: object, bounds: Bounds) -> str | None:
     if value is None:
         return bounds.system or None
     if not bounds.allow_client_system:
         raise InvalidField("system may not be sent: the owner of the backend sets it")
-    return "\n\n".join(text for text in (bounds.system, _text(value, "system")) if text)
-
-
-def _turns(data: Mapping[str, object]) -> tuple[Turn, ...]:
-    prompt, contents = data.get("prompt"), data.get("contents")
-    if (prompt is None) == (contents is None):
-        raise InvalidField("exactly one of prompt and contents must be given")
-    if contents is None:
-        return (Turn(role="user", texts=(_text(prompt, "prompt"),)),)
-    if not isinstance(contents, list) or not contents:
-        raise InvalidField("contents must be a list of turns, at least one")
-    turns = tuple(_turn(turn, f"contents[{index}]") for index, turn in enumerate(contents))
-    if turns[-1].role != "user":
-        raise InvalidField("contents must end with a turn of the user")
-    return turns
-
-
-def _turn(value: object, name: str) -> Turn:
-    if not isinstance(value, dict) or not value.keys() <= {"role", "parts"}:
-        raise InvalidField(f"{name} must be an object with role and parts")
-    role, parts = value.get("role", "user"), value.get("parts")
-    if role not in ROLES:
-        raise InvalidField(f"{name}.role must be one of: {', '.join(ROLES)}")
-    if not isinstance(parts, list) or not parts:
-        raise InvalidField(f"{name}.parts must be a list, at least one")
-    texts = []
-    for index, part in enumerate(parts):
-        if not isinstance(part, dict) or part.keys() != {"text"}:
-            raise InvalidField(f"{name}.parts[{index}] must be an object with text alone")
-        texts.append(_text(part["text"], f"{name}.parts[{index}].text"))
-    return Turn(role=str(role), texts=tuple(texts))
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidField(f"{name} must be text, and not empty")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidField(f"{name} must be valid Unicode: it holds a lone surrogate")
-    return value
+    return "\n\n".join(each for each in (bounds.system, text(value, "system")) if each)
 
 
 def _max_output_tokens(value: object, bounds: Bounds) -> int:
@@ -157,3 +159,31 @@ def _temperature(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
         raise InvalidField("temperature must be a number from 0 to 2")
     return float(value)
+
+
+def _schema(value: object) -> Mapping[str, Any] | None:
+    if value is not None and not isinstance(value, dict):
+        raise InvalidField("responseSchema must be an object")
+    return value or None
+
+
+def _mime_type(value: object, schema: Mapping[str, Any] | None) -> str | None:
+    if value is None:
+        return None if schema is None else "application/json"
+    if value not in MIME_TYPES:
+        raise InvalidField(f"responseMimeType must be one of: {', '.join(MIME_TYPES)}")
+    if schema is not None and value != "application/json":
+        raise InvalidField("responseMimeType must be application/json where there is a responseSchema")
+    return str(value)
+
+
+def _tools(value: object, bounds: Bounds) -> tuple[Mapping[str, Any], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise InvalidField("tools must be a list")
+    for index, tool in enumerate(value):
+        if not isinstance(tool, dict) or not tool or not tool.keys() <= set(bounds.tools):
+            # Search and the like have fees of their own, which no token count shows.
+            raise InvalidField(f"tools[{index}] must be an object with only: {', '.join(bounds.tools) or 'nothing'}")
+    return tuple(value)

@@ -1,0 +1,114 @@
+"""Requests and answers in the model's own types, and back."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firebreak.errors import InvalidField
+from firebreak.gemini.contents import Inline, Part, Text
+from firebreak.gemini.prices import Usage
+from firebreak.gemini.request import Request
+
+if TYPE_CHECKING:
+    from google.genai import types
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """An answer or a piece of one. `finish_reason` None: not done; `usage` None: it says nothing of it."""
+
+    text: str
+    calls: tuple[dict[str, Any], ...]
+    finish_reason: str | None
+    model: str
+    usage: Usage | None
+
+
+def generation(request: Request, deadline_s: float) -> "types.GenerateContentConfig":
+    """Everything of a request but its contents.
+
+    Raises:
+        InvalidField: a tool is not one that the API knows.
+    """
+    from google.genai import types
+
+    try:
+        tools: Any = [types.Tool.model_validate(tool) for tool in request.tools] or None
+    except ValueError:
+        raise InvalidField("tools must hold functionDeclarations as the Gemini API takes them") from None
+    return types.GenerateContentConfig(
+        system_instruction=request.system,
+        max_output_tokens=request.max_output_tokens,
+        temperature=request.temperature,
+        candidate_count=request.candidates,
+        response_mime_type=request.mime_type,
+        response_json_schema=request.schema,
+        tools=tools,
+        # Both fan one call out into several billed ones.
+        automatic_continuation=False,
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        # Milliseconds, for each read; no retry_options: exactly one attempt.
+        http_options=types.HttpOptions(timeout=round(deadline_s * 1000)),
+    )
+
+
+def contents(request: Request) -> "list[types.Content]":
+    """The conversation.
+
+    Raises:
+        InvalidField: a functionCall or functionResponse is not one.
+    """
+    from google.genai import types
+
+    try:
+        return [types.Content(role=turn.role, parts=[_part(part) for part in turn.parts]) for turn in request.turns]
+    except ValueError:
+        raise InvalidField("contents must hold parts as the Gemini API takes them") from None
+
+
+def counted_contents(request: Request) -> "list[types.Content]":
+    """The conversation with its system text as a turn: the Developer API does not count a system instruction."""
+    from google.genai import types
+
+    if request.system is None:
+        return contents(request)
+    return [types.Content(role="user", parts=[types.Part(text=request.system)]), *contents(request)]
+
+
+def chunk(answer: "types.GenerateContentResponse", model: str) -> Chunk:
+    """A piece of an answer; `model` is who was asked, if it does not say who answered."""
+    candidate = answer.candidates[0] if answer.candidates else None
+    parts = candidate.content.parts if candidate and candidate.content and candidate.content.parts else []
+    reason: Any = candidate.finish_reason if candidate else None
+    if candidate is None and answer.prompt_feedback is not None:
+        reason = answer.prompt_feedback.block_reason
+    calls = [part.function_call.model_dump(include={"name", "args"}) for part in parts if part.function_call]
+    return Chunk(
+        text="".join(part.text for part in parts if part.text and not part.thought),
+        calls=tuple(calls),
+        finish_reason=None if reason is None else str(getattr(reason, "value", reason)),
+        model=answer.model_version or model,
+        usage=_usage(answer.usage_metadata),
+    )
+
+
+def _usage(reported: "types.GenerateContentResponseUsageMetadata | None") -> Usage | None:
+    if reported is None:
+        return None
+    return Usage(
+        prompt=reported.prompt_token_count,
+        output=reported.candidates_token_count,
+        thought=reported.thoughts_token_count,
+        cached=reported.cached_content_token_count,
+        tool=reported.tool_use_prompt_token_count,
+        total=reported.total_token_count,
+    )
+
+
+def _part(part: Part) -> "types.Part":
+    from google.genai import types
+
+    if isinstance(part, Text):
+        return types.Part(text=part.text)
+    if isinstance(part, Inline):
+        return types.Part(inline_data=types.Blob(mime_type=part.mime_type, data=part.data))
+    return types.Part.model_validate({part.kind: part.value})

@@ -1,0 +1,69 @@
+"""The callable protocol as server-sent events: messages as they come, then one result or one error."""
+
+import contextvars
+import json
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import flask
+
+MEDIA_TYPE = "text/event-stream"
+# A client that stops reading holds a thread and its socket; this is how long it may.
+SEND_S = 20.0
+# Proxies that know it must not hold back what is written.
+HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+def wanted(request: flask.Request) -> bool:
+    """Whether the client asked for a stream, as the SDKs do."""
+    return MEDIA_TYPE in request.headers.get("Accept", "")
+
+
+def event(content: Mapping[str, Any]) -> bytes:
+    """One event: {"message"}, {"result"} or {"error"}.
+
+    Raises:
+        TypeError, ValueError: it is no JSON.
+    """
+    return b"data: " + encode(content) + b"\n\n"
+
+
+# A blank line: the iOS SDK fails a stream on any other that does not begin with "data:", comments included.
+HEARTBEAT = b"\n"
+
+
+def encode(content: Mapping[str, Any]) -> bytes:
+    """JSON as the protocol has it: no NaN, which is none.
+
+    Raises:
+        TypeError, ValueError: it is no JSON.
+    """
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+class Confined:
+    """A generator that is stepped, and closed, in a context of its own, whatever thread the server steps it in."""
+
+    def __init__(self, steps: Generator[bytes]) -> None:
+        self._steps = steps
+        self._context = contextvars.copy_context()
+
+    def __iter__(self) -> "Confined":
+        return self
+
+    def __next__(self) -> bytes:
+        return self._context.run(next, self._steps)
+
+    def close(self) -> None:
+        """What the server calls at the end, and when the client is gone: whatever is open in the generator ends."""
+        self._context.run(self._steps.close)
+
+
+def response(request: flask.Request, steps: Generator[bytes]) -> flask.Response:
+    """Send `steps` as they are yielded. The first, which is empty, runs now, while the request can be read."""
+    events = Confined(steps)
+    next(events)
+    connection = request.environ.get("gunicorn.socket")
+    if connection is not None:
+        connection.settimeout(SEND_S)
+    return flask.Response(events, mimetype=MEDIA_TYPE, headers=HEADERS)
