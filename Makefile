@@ -5,7 +5,7 @@ LOCK := $(UV) pip compile -q pyproject.toml --python-version 3.13 --universal --
 export PYTHONPATH := functions:.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint check-long serve docs lock deploy clean
+.PHONY: help setup demo test check lint check-long serve record docs lock deploy clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,10 @@ check-long: lint ## The same with the tests that take minutes
 
 serve: setup ## Start the local stack and keep it until Ctrl-C
 	@$(PYTHON) -m scripts.local.serve
+
+record: setup ## Write the tables in docs/ that tests produce anew, then those of README.md
+	@FIREBREAK_RECORD=1 $(PYTHON) -m pytest -q tests/e2e/test_token_bound.py tests/e2e/test_streaming.py
+	@$(PYTHON) -m scripts.docs
 
 docs: setup ## Write the tables of README.md and functions/.env.example anew, from the code
 	@$(PYTHON) -m scripts.docs

@@ -13,6 +13,7 @@ from firebreak.settings import KNOBS
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DEMO = ROOT / "docs" / "demo.txt"
+ENDINGS = ROOT / "docs" / "endings.md"
 ENV_EXAMPLE = ROOT / "functions" / ".env.example"
 
 ENV_HEAD = """\
@@ -57,7 +58,17 @@ def demo() -> Iterator[str]:
     yield "```"
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {"demo": demo, "knobs": knobs, "refusals": refusals}
+def endings() -> Iterator[str]:
+    """How streams end, as the tests saw it."""
+    yield ENDINGS.read_text().rstrip()
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "demo": demo,
+    "endings": endings,
+    "knobs": knobs,
+    "refusals": refusals,
+}
 
 
 def readme(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One client of the backend: the official Firebase JS SDK in a Node process, steered and read from Python."""
+"""One client of the backend: the official Firebase JS SDK in Node or in a browser, steered and read from Python."""
 
 import json
 import subprocess
@@ -9,10 +9,11 @@ from typing import Self
 
 from scripts.clients.client import Client, Json
 
-SCRIPT = Path(__file__).with_suffix(".mjs")
+SCRIPTS = Path(__file__).parent
+END_S = 10.0
 
 type Event = Mapping[str, Json]
-"""One line of the caller: `event`, `at` (epoch ms), and the fields that caller.mjs gives it."""
+"""One line of the caller: `event`, `at` (epoch ms), and the fields that calls.mjs gives it."""
 
 
 class CallerFailed(Exception):
@@ -25,7 +26,7 @@ class Caller:
     def __init__(self, client: Client) -> None:
         self.events: list[Event] = []
         self._process = subprocess.Popen(
-            ["node", str(SCRIPT)],
+            ["node", str(SCRIPTS / ("browser.mjs" if client.browser else "caller.mjs"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -41,8 +42,13 @@ class Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+        # Not SIGKILL: it closes its browser first.
+        self._process.terminate()
+        try:
+            self._process.wait(END_S)
+        finally:
+            self._process.kill()
+            self._process.wait()
 
     @property
     def running(self) -> bool:

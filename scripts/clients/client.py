@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from scripts.local.layout import REGION
@@ -26,6 +27,10 @@ class Client:
         open_together: every worker calls once before any calls twice.
         request_ids: adds a fresh `requestId` to data that has none.
         patient: waits and sends the same `requestId` again where a refusal says that this is safe.
+        stream: takes the answer in messages; the SDK then knows no timeout.
+        abort_after: leaves a stream after so many messages, by an AbortSignal.
+        browser: the Chromium whose page it is; None is a Node process.
+        page_port: of the page's origin; 0 is any.
     """
 
     backend: Stack
@@ -41,9 +46,13 @@ class Client:
     limited_use: bool = False
     request_ids: bool = True
     patient: bool = True
+    stream: bool = False
+    abort_after: int | None = None
+    browser: Path | None = None
+    page_port: int = 0
 
     def as_json(self) -> dict[str, Json]:
-        """The config that `caller.mjs` reads."""
+        """The config that `lines.mjs` reads."""
         return {
             "project": self.backend.project,
             "appId": APP_ID,
@@ -62,6 +71,10 @@ class Client:
             "limitedUse": self.limited_use,
             "requestIds": self.request_ids,
             "patient": self.patient,
+            "stream": self.stream,
+            "abortAfter": self.abort_after,
+            "browser": None if self.browser is None else str(self.browser),
+            "pagePort": self.page_port,
         }
 
     def _attest(self) -> dict[str, Json] | None:

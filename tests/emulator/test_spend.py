@@ -14,6 +14,8 @@ from firebreak.bucket.settle import Settled
 from firebreak.gemini import spend
 from firebreak.gemini.admit import Account
 from firebreak.gemini.client import Developer, Gemini, Vertex
+from firebreak.gemini.contents import Media
+from firebreak.gemini.prices import FLAT, Price, Weights
 from firebreak.gemini.request import Bounds, parse
 from scripts.local.layout import Layout
 from tests.conftest import StandIn
@@ -26,6 +28,7 @@ BOUNDS = Bounds(
     default_output_tokens=100,
     max_prompt_bytes=10_000,
     allow_client_system=True,
+    media=Media(types=("image/png",), most_bytes=1_000),
 )
 LIMIT = 10_000
 # The byte bound of "hi", with what the service may add, and the output.
@@ -59,12 +62,13 @@ def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
         limit: int = LIMIT,
         gemini: Any = client,
         shadow: bool = False,
+        price: Price = FLAT,
         **data: Any,
     ) -> Any:
         return spend.generate(
-            parse({"prompt": "hi"} | data, BOUNDS),
+            parse({name: value for name, value in ({"prompt": "hi"} | data).items() if value is not None}, BOUNDS),
             "r",
-            Account(uid=uid, limit=limit, shadow=shadow),
+            Account(uid=uid, limit=limit, shadow=shadow, price=price),
             deadline_s=deadline_s,
             ledger=counting,
             gemini=gemini,
@@ -298,6 +302,113 @@ def test_shadow_mode_still_refuses_a_duplicate(run: Run, counting: CountingLedge
 
     with pytest.raises(errors.Duplicate):
         run(shadow=True)
+
+
+def image(data: str = "iVBORw0KGgo=") -> dict[str, Any]:
+    parts = [{"text": "what is this?"}, {"inlineData": {"mimeType": "image/png", "data": data}}]
+    return {"role": "user", "parts": parts}
+
+
+def test_media_are_counted_by_the_model_before_they_are_charged(
+    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    gemini.script({"for": "countTokens", "raw": {"totalTokens": 1_500}}, {"text": "a png", "usage": usage(1_500, 5)})
+
+    answer = run(prompt=None, contents=[image()])
+
+    assert [entry["method"] for entry in gemini.log()] == ["countTokens", "generateContent"]
+    assert gemini.log()[1]["body"]["contents"][0]["parts"][1]["inlineData"]["data"] == "iVBORw0KGgo="
+    assert books(direct, uid).calls["r"]["estimated"] == 1_500 + 24 + 100
+    assert_settled_once(counting, direct, uid, answer["charged"])
+
+
+def test_media_of_a_user_who_cannot_pay_for_the_answer_are_not_counted(
+    run: Run, counting: CountingLedger, gemini: StandIn, uid: str
+) -> None:
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 50, limit=LIMIT, model="m"))
+
+    with pytest.raises(errors.BucketEmpty):
+        run(prompt=None, contents=[image()])
+
+    assert gemini.log() == []
+
+
+def test_media_that_cannot_be_counted_are_not_sent(
+    run: Run, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    gemini.script({"for": "countTokens", "status": 503})
+
+    with pytest.raises(errors.ModelUnavailable):
+        run(prompt=None, contents=[image()])
+
+    assert books(direct, uid).bucket is None
+
+
+def test_a_schema_and_tools_are_passed_on_and_calls_come_back(run: Run, gemini: StandIn) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    tools = [{"functionDeclarations": [{"name": "look_up", "description": "Looks it up."}]}]
+    call = {"functionCall": {"name": "look_up", "args": {"what": "fire"}}}
+    gemini.script(
+        {"raw": {"candidates": [{"content": {"parts": [call]}, "finishReason": "STOP"}], "usageMetadata": usage(9, 4)}}
+    )
+
+    answer = run(responseSchema=schema, tools=tools)
+
+    assert answer["functionCalls"] == [{"name": "look_up", "args": {"what": "fire"}}]
+    (request,) = gemini.log()
+    assert request["body"]["generationConfig"]["responseJsonSchema"] == schema
+    assert request["body"]["generationConfig"]["responseMimeType"] == "application/json"
+    assert request["body"]["tools"] == tools
+
+
+def test_a_tool_that_the_api_does_not_know_is_named_and_costs_nothing(
+    run: Run, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    with pytest.raises(errors.InvalidField, match="tools"):
+        run(tools=[{"functionDeclarations": [{"nome": 5}]}])
+
+    assert gemini.log() == []
+    assert books(direct, uid).bucket is None
+
+
+def test_a_price_weighs_estimate_and_charge(
+    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    gemini.script({"text": "hello", "usage": usage(10, 7)})
+
+    answer = run(price=Price(short=Weights(output=5_000)))
+
+    assert books(direct, uid).calls["r"]["estimated"] == 26 + 500
+    assert answer["charged"] == 10 + 35
+    assert_settled_once(counting, direct, uid, 45)
+
+
+@pytest.mark.parametrize(
+    ("told", "event"),
+    [
+        ({"promptTokenCount": 3, "candidatesTokenCount": 5, "totalTokenCount": 90}, "firebreak.usage"),
+        ({"promptTokenCount": -3, "totalTokenCount": 9}, "firebreak.usage"),
+        ({"promptTokenCount": 60, "candidatesTokenCount": 5, "totalTokenCount": 65}, "firebreak.prompt_bound"),
+    ],
+)
+def test_usage_that_does_not_fit_is_logged(
+    told: dict[str, int], event: str, run: Run, gemini: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gemini.script({"text": "hello", "usage": told})
+
+    run()
+
+    assert [json.loads(line)["message"] for line in capsys.readouterr().out.splitlines()] == [event]
+
+
+def test_a_pause_by_a_spend_cap_is_told_apart_from_a_rate_limit(run: Run, gemini: StandIn) -> None:
+    message = "Your project has exceeded its monthly spending cap."
+    gemini.script({"status": 429, "error": {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED"}})
+
+    with pytest.raises(errors.ModelPaused) as refused:
+        run()
+
+    assert refused.value.details == {"reason": "model-paused", "charged": 0}
 
 
 def assert_settled_once(ledger: CountingLedger, client: firestore.Client, uid: str, charged: int) -> None:

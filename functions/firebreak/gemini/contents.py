@@ -86,16 +86,11 @@ def text(value: object, name: str) -> str:
     return value
 
 
-def size(value: object) -> int:
-    """UTF-8 bytes of a JSON value as it is sent."""
-    return len(json.dumps(value, ensure_ascii=False).encode())
-
-
-def part_bytes(part: Part) -> int:
-    """UTF-8 bytes of what the model reads as text of a part; media have none."""
+def as_text(part: Part) -> str:
+    """What the model reads as text of a part; media are none."""
     if isinstance(part, Text):
-        return len(part.text.encode())
-    return size(part.value) if isinstance(part, Called) else 0
+        return part.text
+    return json.dumps(part.value, ensure_ascii=False) if isinstance(part, Called) else ""
 
 
 def _turn(value: object, name: str, media: Media) -> Turn:

@@ -1,7 +1,10 @@
 """Upper bounds on what a request can cost, before it is sent: pure arithmetic."""
 
+from collections.abc import Iterable
+from unicodedata import normalize
+
 from firebreak.gemini.prices import Price, bound
-from firebreak.gemini.request import Request, declared_bytes, prompt_bytes
+from firebreak.gemini.request import Request, declared, texts
 
 # What the service may add around the text: turn markers, the role, the beginning of the answer.
 TURN_TOKENS = 8
@@ -10,7 +13,7 @@ REQUEST_TOKENS = 16
 
 def most(request: Request, price: Price, *, counted: int | None = None) -> int:
     """Most bucket tokens of prompt and answer together; `counted` is the model's own count of the prompt, if asked."""
-    prompt = prompt_bound(request) if counted is None else counted + declared_bytes(request) + overhead(request)
+    prompt = prompt_bound(request) if counted is None else counted + tokens_bound(declared(request)) + overhead(request)
     return bound(prompt, output_bound(request), price)
 
 
@@ -20,8 +23,16 @@ def most_of_the_answer(request: Request, price: Price) -> int:
 
 
 def prompt_bound(request: Request) -> int:
-    """Most tokens a prompt of text can be: one for each byte; a tokenizer with byte fallback makes no smaller ones."""
-    return prompt_bytes(request) + overhead(request)
+    """Most tokens that a prompt of text can be."""
+    return tokens_bound(texts(request) + declared(request)) + overhead(request)
+
+
+def tokens_bound(texts: Iterable[str]) -> int:
+    """Most tokens that texts can be: one for each UTF-8 byte, since byte fallback makes no smaller ones.
+
+    Some characters grow when a tokenizer normalises them (NFKC makes 33 bytes of U+FDFA's three): then those count.
+    """
+    return sum(max(len(text.encode()), len(normalize("NFKC", text).encode())) for text in texts)
 
 
 def overhead(request: Request) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firebreak.errors import InvalidField
-from firebreak.gemini.contents import Inline, Part, Text
+from firebreak.gemini.contents import Called, Inline, Part, Text
 from firebreak.gemini.prices import Usage
 from firebreak.gemini.request import Request
 
@@ -21,6 +21,17 @@ class Chunk:
     finish_reason: str | None
     model: str
     usage: Usage | None
+
+
+def check(request: Request) -> None:
+    """Refuse, before anything is charged, what the API's own types do not take.
+
+    Raises:
+        InvalidField: a tool, or a part of a tool conversation, is not one.
+    """
+    if request.tools or any(isinstance(part, Called) for turn in request.turns for part in turn.parts):
+        generation(request, 1.0)
+        contents(request)
 
 
 def generation(request: Request, deadline_s: float) -> "types.GenerateContentConfig":

@@ -1,5 +1,6 @@
 """What a client may ask of `generate`: its fields, checked and made plain."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from firebreak.errors import InvalidField
-from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, part_bytes, size, text, turns
+from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, as_text, text, turns
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 MIME_TYPES = ("text/plain", "application/json")
@@ -86,7 +87,7 @@ def parse(data: object, bounds: Bounds) -> Request:
         schema=schema,
         tools=_tools(data.get("tools"), bounds),
     )
-    if prompt_bytes(request) > bounds.max_prompt_bytes:
+    if sum(len(each.encode()) for each in texts(request) + declared(request)) > bounds.max_prompt_bytes:
         raise InvalidField(
             f"prompt, contents, system, tools and responseSchema must be at most {bounds.max_prompt_bytes} bytes in all"
         )
@@ -107,15 +108,15 @@ def request_id(data: object) -> str | None:
     return value
 
 
-def prompt_bytes(request: Request) -> int:
-    """UTF-8 bytes of everything that the model reads as text."""
-    parts = sum(part_bytes(part) for turn in request.turns for part in turn.parts)
-    return parts + declared_bytes(request) + len((request.system or "").encode())
+def texts(request: Request) -> list[str]:
+    """Everything that the model reads as text, and counts if it is asked to."""
+    return [as_text(part) for turn in request.turns for part in turn.parts] + [request.system or ""]
 
 
-def declared_bytes(request: Request) -> int:
-    """UTF-8 bytes of tools and schema, which the model's own count of a prompt leaves out."""
-    return sum(size(tool) for tool in request.tools) + (size(request.schema) if request.schema else 0)
+def declared(request: Request) -> list[str]:
+    """Tools and schema as they are sent, which the model's own count of a prompt leaves out."""
+    schemas = [] if request.schema is None else [request.schema]
+    return [json.dumps(value, ensure_ascii=False) for value in [*request.tools, *schemas]]
 
 
 def _model(value: object, bounds: Bounds) -> str:

@@ -4,7 +4,7 @@
 import "./clock.mjs";
 import { getApp } from "firebase/app";
 import { getAuth } from "firebase/auth";
-import { ask, explain, summarizeNote } from "./backend.mjs";
+import { ask, explain, summarizeNote } from "./backend.js";
 
 const exported = { ask, summarizeNote };
 
