@@ -9,6 +9,7 @@ from scripts.clients.client import Client, Json
 from scripts.demo.records import Records
 from scripts.local.stack import Stack
 from tests.conftest import StandIn
+from tests.e2e.told import answer, refusal
 
 LIMIT = 100_000
 HELLO = {"prompt": "What is a firebreak?", "maxOutputTokens": 64}
@@ -28,16 +29,6 @@ def records(stack: Stack) -> Records:
 
 def uid(events: Sequence[Event]) -> str:
     return str(of_kind(events, "signed-in")[0]["uid"])
-
-
-def answer(events: Sequence[Event]) -> Json:
-    assert not of_kind(events, "refused"), events
-    return of_kind(events, "answered")[0]["result"]
-
-
-def refusal(events: Sequence[Event]) -> tuple[str, Json]:
-    (event,) = of_kind(events, "refused")
-    return event["code"], event["details"]
 
 
 def test_an_answer_tells_its_text_and_its_cost(stack: Stack) -> None:

@@ -41,7 +41,7 @@ def test_microseconds_survive_the_way_to_a_timestamp_and_back(us: int) -> None:
 
 
 def test_a_bucket_of_the_published_pattern_is_read() -> None:
-    bucket = read_bucket({"tokens": 12.9, "updatedAt": NOW}, updated=NOW, read=NOW)
+    bucket = read_bucket({"tokens": 12.9, "updatedAt": NOW}, updated=NOW, read=NOW).bucket
 
     assert bucket.level == Level(tokens=12, updated_us=to_us(NOW))
     assert bucket.version is None

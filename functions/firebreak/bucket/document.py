@@ -18,6 +18,7 @@ from firebreak.bucket.record import (
     KEPT_US,
     Bucket,
     Call,
+    Read,
     Status,
     document_id,
     from_us,
@@ -41,7 +42,12 @@ class Documents:
         self._client = client
         self._bucket = client.collection(BUCKETS).document(document_id(uid))
 
-    def bucket(self, *, timeout_s: float) -> Bucket:
+    @property
+    def name(self) -> str:
+        """The bucket's document id."""
+        return str(self._bucket.id)
+
+    def bucket(self, *, timeout_s: float) -> Read:
         """Read the bucket.
 
         Raises:

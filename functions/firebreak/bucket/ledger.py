@@ -8,9 +8,11 @@ from google.cloud import firestore
 
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level
+from firebreak.bucket.clock import ServerClock
 from firebreak.bucket.document import Documents
+from firebreak.bucket.known import KnownUsers
 from firebreak.bucket.record import Corrupt
-from firebreak.bucket.reserve import RETRY_AFTER_STORE_S, STORE_ERRORS, Ask, Hold, Reservation
+from firebreak.bucket.reserve import RETRY_AFTER_STORE_S, STORE_ERRORS, Ask, Hold, Memory, Reservation
 from firebreak.bucket.settle import Settled, Settlement
 from firebreak.bucket.tries import Clock
 from firebreak.errors import StoreUnavailable
@@ -37,6 +39,8 @@ class Ledger:
     def __init__(self, client: firestore.Client, clock: Clock | None = None) -> None:
         self._client = client
         self._clock = clock or Clock()
+        monotonic = self._clock.monotonic
+        self._memory = Memory(time=ServerClock(monotonic), known=KnownUsers(monotonic))
 
     def reserve(self, uid: str, request_id: str, ask: Ask) -> Hold:
         """Charge the estimate and hold the call, in one commit.
@@ -48,7 +52,7 @@ class Ledger:
             Contention: other calls of this user won each time; nothing was charged.
             StoreUnavailable: no answer; the call may stay held and charged, once, and must not run.
         """
-        return Reservation(Documents(self._client, uid), uid, request_id, ask, self._clock).run()
+        return self._reservation(uid, request_id, ask).run()
 
     def check(self, uid: str, ask: Ask) -> None:
         """Refuse as `reserve` would, for the price of one read, and hold nothing.
@@ -56,7 +60,7 @@ class Ledger:
         Raises:
             BucketEmpty, TooLarge, Blocked, StoreUnavailable: as `reserve`.
         """
-        Reservation(Documents(self._client, uid), uid, "", ask, self._clock).check()
+        self._reservation(uid, "", ask).check()
 
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
@@ -64,7 +68,9 @@ class Ledger:
         Never raises for the store: a call that cannot be booked stays held at its estimate, and an event says so.
         """
         documents = Documents(self._client, hold.uid)
-        return Settlement(documents, hold, actual=actual, counters=counters, clock=self._clock).run()
+        return Settlement(
+            documents, hold, actual=actual, counters=counters, memory=self._memory, clock=self._clock
+        ).run()
 
     def overview(self, uid: str, *, limit: int) -> Overview:
         """What a user has left; costs no write.
@@ -74,18 +80,23 @@ class Ledger:
         """
         documents = Documents(self._client, uid)
         try:
-            bucket = documents.bucket(timeout_s=OVERVIEW_S)
+            read = documents.bucket(timeout_s=OVERVIEW_S)
             recent = documents.recent(RECENT, timeout_s=OVERVIEW_S)
         except (*STORE_ERRORS, Corrupt) as error:
             emit(Event.STORE, severity=Severity.ERROR, step="overview", error=type(error).__name__)
             raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from error
+        bucket, now_us = read.bucket, read.at_us
         limit = limit if bucket.override is None else bucket.override
-        level = bucket.level or Level(tokens=limit, updated_us=bucket.read_us)
-        level = arithmetic.refill(level, limit=limit, now_us=bucket.read_us) if limit else Level(tokens=0, updated_us=0)
+        level = bucket.level or Level(tokens=limit, updated_us=now_us)
+        level = arithmetic.refill(level, limit=limit, now_us=now_us) if limit else Level(tokens=0, updated_us=0)
         return Overview(
             level=level,
             limit=limit,
             full_at_us=arithmetic.full_at_us(level, limit=limit) if limit else 0,
-            lifetime=bucket.lifetime,
+            lifetime=read.lifetime,
             recent=recent,
         )
+
+    def _reservation(self, uid: str, request_id: str, ask: Ask) -> Reservation:
+        documents = Documents(self._client, uid)
+        return Reservation(documents, uid, request_id, ask, memory=self._memory, clock=self._clock)

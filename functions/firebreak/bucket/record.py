@@ -38,7 +38,14 @@ class Bucket:
     version: int | None
     override: int | None
     updated: datetime | None
-    read_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What a read of a bucket's document gave, and the server's time of it."""
+
+    bucket: Bucket
+    at_us: int
     lifetime: Mapping[str, Any]
 
 
@@ -69,21 +76,20 @@ def from_us(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=us)
 
 
-def read_bucket(data: Mapping[str, Any] | None, *, updated: datetime | None, read: datetime) -> Bucket:
+def read_bucket(data: Mapping[str, Any] | None, *, updated: datetime | None, read: datetime) -> Read:
     """A bucket from its document's fields, None where there is no document; fractional tokens are rounded down.
 
     Raises:
         Corrupt: its level, time or override is not one.
     """
     fields = data or {}
-    return Bucket(
+    bucket = Bucket(
         level=None if data is None else _level(fields),
         version=_version(fields),
         override=_override(fields),
         updated=updated,
-        read_us=to_us(read),
-        lifetime=_mapping(fields.get("lifetime")),
     )
+    return Read(bucket=bucket, at_us=to_us(read), lifetime=_mapping(fields.get("lifetime")))
 
 
 def read_call(data: Mapping[str, Any], *, updated: datetime) -> Call:

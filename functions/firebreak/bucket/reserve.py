@@ -4,7 +4,7 @@ The numbered rules are those of docs/bucket.md; each has a test that fails witho
 """
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from google.api_core.exceptions import (
@@ -21,8 +21,10 @@ from google.api_core.exceptions import (
 
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level, Short
+from firebreak.bucket.clock import ServerClock
 from firebreak.bucket.document import Documents
-from firebreak.bucket.record import Bucket, Call, Corrupt, Status
+from firebreak.bucket.known import Known, KnownUsers
+from firebreak.bucket.record import Bucket, Call, Corrupt, Status, to_us
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.errors import Blocked, BucketEmpty, Contention, Duplicate, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit
@@ -60,14 +62,25 @@ class Hold:
     held_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What an instance keeps between calls: the server's time, and its users' last known buckets."""
+
+    time: ServerClock
+    known: KnownUsers
+
+
 class Reservation:
     """One invocation of reserve: all its attempts have one holder (rule 4)."""
 
-    def __init__(self, documents: Documents, uid: str, request_id: str, ask: Ask, clock: Clock) -> None:
+    def __init__(
+        self, documents: Documents, uid: str, request_id: str, ask: Ask, *, memory: Memory, clock: Clock
+    ) -> None:
         self._documents = documents
         self._uid = uid
         self._request_id = request_id
         self._ask = ask
+        self._memory = memory
         self._clock = clock
         self._holder = secrets.token_hex(16)
         self._tried = False
@@ -94,30 +107,49 @@ class Reservation:
         return self._give_up(self._out_of_time(error), cause=error)
 
     def check(self) -> None:
-        """Refuse as `run` would, from one read; see `Ledger.check`."""
+        """Refuse as `run` would, from what is known or one read; see `Ledger.check`."""
         tries = Tries(RESERVE_S, self._clock)
         try:
-            self._now_us = (bucket := self._documents.bucket(timeout_s=tries.rpc_s)).read_us
+            bucket, _ = self._known() or (self._read(tries), None)
         except (*STORE_ERRORS, Corrupt) as error:
             raise self._out_of_time(error) from error
         self._take(bucket)
 
     def _attempt(self, tries: Tries) -> Hold | None:
-        bucket = self._documents.bucket(timeout_s=tries.rpc_s)
-        received = self._clock.monotonic()
+        known = None if self._tried else self._known()
+        bucket, entry = known or (self._read(tries), None)
         if self._tried:
             # Rule 4: the bucket is read before the call. An attempt is dead only if the bucket had moved on by then.
             call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
             if call is not None:
                 return self._claim(call)
             self._live &= {bucket.updated}
-        # Rule 10: the server's time, carried forward from the receipt of its reply.
-        self._now_us = bucket.read_us + round((self._clock.monotonic() - received) * arithmetic.SECOND_US)
+        self._now_us = self._memory.time.now_us() or self._now_us
         try:
             level, limit = self._take(bucket)
         except Refused as refusal:
             return self._give_up(refusal, cause=None)
-        return self._commit(bucket, level, limit, tries.rpc_s)
+        return self._commit(bucket, entry, level, limit, tries.rpc_s)
+
+    def _known(self) -> tuple[Bucket, Known] | None:
+        """The bucket as it is known, if that will do: to admit it needs to be exact, to refuse also young (rule 8)."""
+        entry = self._memory.known.get(self._documents.name)
+        now_us = self._memory.time.now_us()
+        if entry is None or now_us is None:
+            return None
+        self._now_us = now_us
+        try:
+            self._take(entry.bucket)
+        except Refused:
+            return (entry.bucket, entry) if self._memory.known.may_refuse(entry) else None
+        return entry.bucket, entry
+
+    def _read(self, tries: Tries) -> Bucket:
+        read = self._documents.bucket(timeout_s=tries.rpc_s)
+        self._memory.time.note(read.at_us)
+        self._memory.known.put(self._documents.name, read.bucket)
+        self._now_us = read.at_us
+        return read.bucket
 
     def _take(self, bucket: Bucket) -> tuple[Level, int]:
         limit = self._ask.limit if bucket.override is None else bucket.override
@@ -133,7 +165,7 @@ class Reservation:
             raise BucketEmpty(retry_after_s=decision.retry_after_s, remaining=remaining, limit=limit)
         return decision.level, limit
 
-    def _commit(self, bucket: Bucket, level: Level, limit: int, timeout_s: float) -> Hold:
+    def _commit(self, bucket: Bucket, entry: Known | None, level: Level, limit: int, timeout_s: float) -> Hold:
         self._tried = True
         # Rule 3: a chain of versions that starts anew must not fit another's.
         version = secrets.randbits(48) if bucket.version is None else bucket.version + 1
@@ -153,7 +185,11 @@ class Reservation:
         except STORE_ERRORS as failed:
             if not isinstance(failed, NOT_APPLIED):
                 self._live.add(bucket.updated)
+            self._memory.known.doubt(self._documents.name, entry)
             raise
+        self._memory.time.note(to_us(commit.updated))
+        after = replace(bucket, level=level, version=version, updated=commit.updated)
+        self._memory.known.put(self._documents.name, after)
         return self._held(commit.updated, self._ask.estimate, limit)
 
     def _claim(self, call: Call) -> Hold:

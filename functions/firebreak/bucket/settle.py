@@ -11,8 +11,8 @@ from google.api_core.exceptions import NotFound
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level
 from firebreak.bucket.document import Documents
-from firebreak.bucket.record import Bucket, Corrupt, Status
-from firebreak.bucket.reserve import PERMANENT, STORE_ERRORS, Hold
+from firebreak.bucket.record import Bucket, Corrupt, Status, to_us
+from firebreak.bucket.reserve import PERMANENT, STORE_ERRORS, Hold, Memory
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.events import Event, Severity, emit, pseudonym
 
@@ -34,13 +34,21 @@ class Settlement:
     """One invocation of settle: `actual` is frozen, and the same commit is sent until an answer is known (rule 6)."""
 
     def __init__(
-        self, documents: Documents, hold: Hold, *, actual: int, counters: Mapping[str, int], clock: Clock
+        self,
+        documents: Documents,
+        hold: Hold,
+        *,
+        actual: int,
+        counters: Mapping[str, int],
+        memory: Memory,
+        clock: Clock,
     ) -> None:
         self._documents = documents
         self._hold = hold
         self._held_at = hold.held_at
         self._actual = actual
         self._increments = {f"lifetime.{name}": by for name, by in counters.items()} | {"version": 1}
+        self._memory = memory
         self._clock = clock
 
     def run(self) -> Settled:
@@ -79,28 +87,38 @@ class Settlement:
     def _commit(self, tries: Tries, *, bucket_gone: bool) -> Settled:
         if self._actual > self._hold.estimated:
             return self._commit_debt(tries)
-        refund = {"tokens": self._hold.estimated - self._actual}
+        if bucket_gone:
+            return self._commit_alone(tries)
+        refund = self._hold.estimated - self._actual
+        before = self._memory.known.settling(self._documents.name)
         commit = self._documents.settle(
             self._hold.request_id,
             held_at=self._held_at,
             actual=self._actual,
-            increments={} if bucket_gone else self._increments | refund,
+            increments=self._increments | {"tokens": refund},
             timeout_s=tries.rpc_s,
         )
-        return Settled(booked=True, remaining=None if bucket_gone else max(0, commit.sums["tokens"]))
+        self._memory.time.note(to_us(commit.updated))
+        self._memory.known.settled(self._documents.name, before, commit, refund=refund)
+        return Settled(booked=True, remaining=max(0, commit.sums["tokens"]))
+
+    def _commit_alone(self, tries: Tries) -> Settled:
+        self._documents.settle(
+            self._hold.request_id,
+            held_at=self._held_at,
+            actual=self._actual,
+            increments={},
+            timeout_s=tries.rpc_s,
+        )
+        return Settled(booked=True, remaining=None)
 
     def _commit_debt(self, tries: Tries) -> Settled:
-        bucket = self._documents.bucket(timeout_s=tries.rpc_s)
+        read = self._documents.bucket(timeout_s=tries.rpc_s)
+        bucket = read.bucket
         if bucket.level is None or bucket.updated is None:
-            self._documents.settle(
-                self._hold.request_id,
-                held_at=self._held_at,
-                actual=self._actual,
-                increments={},
-                timeout_s=tries.rpc_s,
-            )
-            return Settled(booked=True, remaining=None)
-        level = self._owed(bucket, bucket.level)
+            return self._commit_alone(tries)
+        level = self._owed(bucket, bucket.level, read.at_us)
+        self._memory.known.settling(self._documents.name)
         self._documents.settle_debt(
             self._hold.request_id,
             held_at=self._held_at,
@@ -113,9 +131,9 @@ class Settlement:
         )
         return Settled(booked=True, remaining=max(0, level.tokens))
 
-    def _owed(self, bucket: Bucket, level: Level) -> Level:
+    def _owed(self, bucket: Bucket, level: Level, now_us: int) -> Level:
         """The level as of now less what the call cost above its estimate (rule 7): may be negative."""
         limit = self._hold.limit if bucket.override is None else bucket.override
-        full = arithmetic.refill(level, limit=max(1, limit), now_us=bucket.read_us)
+        full = arithmetic.refill(level, limit=max(1, limit), now_us=now_us)
         debt = self._actual - self._hold.estimated
         return Level(tokens=full.tokens - debt, updated_us=full.updated_us)
