@@ -66,6 +66,11 @@ class FaultProxy:
             self._late.clear()
             self.calls.clear()
 
+    def forget(self) -> None:
+        """Forget what is planned and has not come about."""
+        with self._lock:
+            self._faults.clear()
+
     def release(self) -> None:
         """Let every late call reach the store now, in order; their answers reach nobody."""
         with self._lock:
