@@ -83,8 +83,9 @@ class Guard:
 
     def serve(self, request: flask.Request) -> flask.Response:
         """Answer one request; whatever happens, the answer is a callable's, and one audit event tells of it."""
+        streaming.bound(request)
         if streaming.wanted(request):
-            return streaming.response(request, self._stream(request))
+            return streaming.response(self._stream(request))
         with self._audited() as audit:
             try:
                 body, status = streaming.encode({"result": _drained(self.handler(self._admit(request)))}), 200
@@ -119,6 +120,13 @@ class Guard:
         return audited(function=self.handler.__name__, id=uuid.uuid4().hex, **fields)
 
     def _admit(self, request: flask.Request) -> Call:
+        try:
+            return self._layers(request)
+        except Refused:
+            shape.discard(request)
+            raise
+
+    def _layers(self, request: flask.Request) -> Call:
         """The layers, in order; each is cheaper than the next, and none runs before the one above it has passed."""
         knobs = settings()
         _check_origin(request, knobs)

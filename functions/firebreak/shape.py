@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from flask import Request
@@ -10,6 +11,9 @@ from werkzeug.exceptions import HTTPException
 from firebreak.errors import Malformed
 
 MAX_DEPTH = 64
+# The largest body that Cloud Run lets through.
+MAX_DISCARDED = 2**25
+PIECE = 65_536
 MAX_DIGITS = 20
 WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
@@ -30,6 +34,14 @@ def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(envelope, dict) or envelope.keys() != {"data"}:
         raise Malformed("The body must be a JSON object with the one key data.")
     return _decoded(envelope["data"])
+
+
+def discard(request: Request) -> None:
+    """Read what is left of a refused body: closing the connection before would reset it, and lose the answer."""
+    left = MAX_DISCARDED
+    with suppress(HTTPException, OSError):
+        while left > 0 and (piece := request.stream.read(PIECE)):
+            left -= len(piece)
 
 
 def _body(request: Request, max_bytes: int) -> bytes:

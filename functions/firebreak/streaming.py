@@ -8,10 +8,17 @@ from typing import Any
 import flask
 
 MEDIA_TYPE = "text/event-stream"
-# A client that stops reading holds a thread and its socket; this is how long it may.
-SEND_S = 20.0
+# A client that stops sending or reading holds a thread and its socket; this is how long it may.
+STALL_S = 20.0
 # Proxies that know it must not hold back what is written.
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+def bound(request: flask.Request) -> None:
+    """Let no client hold a thread by sending or reading nothing."""
+    connection = request.environ.get("gunicorn.socket")
+    if connection is not None:
+        connection.settimeout(STALL_S)
 
 
 def wanted(request: flask.Request) -> bool:
@@ -59,11 +66,8 @@ class Confined:
         self._context.run(self._steps.close)
 
 
-def response(request: flask.Request, steps: Generator[bytes]) -> flask.Response:
+def response(steps: Generator[bytes]) -> flask.Response:
     """Send `steps` as they are yielded. The first, which is empty, runs now, while the request can be read."""
     events = Confined(steps)
     next(events)
-    connection = request.environ.get("gunicorn.socket")
-    if connection is not None:
-        connection.settimeout(SEND_S)
     return flask.Response(events, mimetype=MEDIA_TYPE, headers=HEADERS)

@@ -51,7 +51,8 @@ await steered(async (config, say, onStop) => {
     await page.exposeFunction("say", say);
     await page.exposeFunction("attest", () => attestation(config.attest));
     await page.goto(await served(config.pagePort));
-    onStop(() => page.evaluate(() => { globalThis.stopped = true; }));
+    // Told when the page is gone already, it has nothing to stop.
+    onStop(() => page.evaluate(() => { globalThis.stopped = true; }).catch(() => {}));
     await page.evaluate(async (config) => {
       const { run } = await import("/calls.mjs");
       await run(config, { say: globalThis.say, attest: globalThis.attest, stopped: () => globalThis.stopped });

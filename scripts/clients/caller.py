@@ -4,6 +4,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -44,11 +45,10 @@ class Caller:
     def __exit__(self, *_: object) -> None:
         # Not SIGKILL: it closes its browser first.
         self._process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_S)
-        finally:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
 
     @property
     def running(self) -> bool:

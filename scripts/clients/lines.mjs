@@ -1,5 +1,6 @@
 // How a client's process is steered: its config (scripts/clients/client.py describes it) is one line of JSON on stdin,
-// each event is one line of JSON on stdout, and a further line `stop` on stdin ends its loops after the calls in hand.
+// each event is one line of JSON on stdout. A further line `stop`, or the end of stdin, ends its loops after the calls in
+// hand.
 
 import { createInterface } from "node:readline";
 
@@ -21,7 +22,10 @@ export async function steered(client) {
         lines.on("line", (command) => { if (command === "stop") stop(); });
         resolve(JSON.parse(line));
       });
-      lines.once("close", () => reject(new Error("no config on stdin")));
+      lines.once("close", () => {
+        reject(new Error("no config on stdin"));
+        stop();
+      });
     });
     await client(config, say, (then) => { stop = then; });
   } catch (error) {

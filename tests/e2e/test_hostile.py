@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firebreak.errors import KINDS
+from scripts.local.deployed import Deployed
 from scripts.local.stack import Stack
-from tests.deployed import Deployed
 from tests.e2e.conftest import Headers
 
 MARK = "a-mark-that-no-log-may-hold"
@@ -129,6 +129,13 @@ def test_a_body_in_chunks_is_bounded_without_a_length(generate: Deployed) -> Non
     answer = send(generate.url, data('"' + "x" * 3_000_000 + '"'), chunked=True)
 
     assert (answer.status, refusal(answer)) == (400, "shape")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_client_that_sends_too_much_gets_to_read_why(accept: str, generate: Deployed) -> None:
+    answer = send(generate.url, data('"' + "x" * 9_000_000 + '"'), JSON | {"Accept": accept})
+
+    assert b'"reason":"shape"' in answer.body.replace(b" ", b"")
 
 
 def test_a_body_in_chunks_is_read(generate: Deployed, headers: Headers) -> None:

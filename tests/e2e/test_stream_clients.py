@@ -12,10 +12,10 @@ import pytest
 from scripts.clients import chromium
 from scripts.clients.caller import Event, call, of_kind
 from scripts.clients.client import Client, Json
+from scripts.local.deployed import deployed
 from scripts.local.layout import HOST
 from scripts.local.stack import Stack
 from tests.conftest import StandIn
-from tests.deployed import deployed
 from tests.e2e.told import answer, refusal
 
 LIMIT = 100_000
@@ -130,10 +130,15 @@ def test_a_bad_field_is_named(platform: Platform, gemini: StandIn) -> None:
     assert gemini.log() == []
 
 
-def test_what_is_no_callable_request_is_told_so(platform: Platform) -> None:
-    events = platform.call({"prompt": "x" * 1_100_000})
+def test_a_request_of_no_sane_shape_is_told_so(platform: Platform, gemini: StandIn) -> None:
+    nested: list[Json] = []
+    for _ in range(100):
+        nested = [nested]
+
+    events = platform.call({"prompt": nested})
 
     assert refusal(events) == ("invalid-argument", {"reason": "shape"})
+    assert gemini.log() == []
 
 
 def test_an_empty_bucket_tells_how_much_is_left_and_when_to_come_back(platform: Platform, gemini: StandIn) -> None:
