@@ -40,6 +40,8 @@ class Fault:
     skip: int = 0
     times: int = 1
     matches: Callable[[bytes], bool] = field(default=lambda _: True)
+    first: Callable[[], None] | None = None
+    """Done before the call is forwarded; the call itself then does not fail."""
 
 
 class FaultProxy:
@@ -103,6 +105,9 @@ class FaultProxy:
         fault = self._next(method, request)
         try:
             if fault is None:
+                return send()
+            if fault.first is not None:
+                fault.first()
                 return send()
             if fault.way is Way.LOSE_REPLY:
                 send()

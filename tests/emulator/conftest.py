@@ -1,29 +1,14 @@
 """Firestore clients of the emulator tests: one straight to the emulator, one through the fault proxy."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from google.cloud import firestore
 
 from firebreak.bucket.ledger import Ledger
+from scripts.local.client import client_at
 from scripts.local.stack import Stack
 from tests.fault_proxy import FaultProxy, proxying
-
-PROJECT = "demo-firebreak"
-
-
-def client_at(host: str) -> firestore.Client:
-    """A real client whose emulator is at `host`; the SDK takes the address from the environment alone."""
-    before = os.environ.get("FIRESTORE_EMULATOR_HOST")
-    os.environ["FIRESTORE_EMULATOR_HOST"] = host
-    try:
-        return firestore.Client(project=PROJECT)
-    finally:
-        if before is None:
-            del os.environ["FIRESTORE_EMULATOR_HOST"]
-        else:
-            os.environ["FIRESTORE_EMULATOR_HOST"] = before
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from firebreak.bucket.ledger import Ledger
-from tests.emulator.conftest import client_at
+from scripts.local.client import client_at
 from tests.emulator.test_ledger_races import decide
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 1_000
 VICTIM = """
 import sys, time
-from tests.emulator.conftest import client_at
+from scripts.local.client import client_at
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.reserve import Ask
 

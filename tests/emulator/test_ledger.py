@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import grpc
 import pytest
 from google.cloud import firestore
 
@@ -11,9 +12,9 @@ from firebreak.bucket import reserve
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import document_id
 from firebreak.bucket.reserve import Ask
+from scripts.local.client import client_at
 from tests.emulator.books import books
-from tests.emulator.conftest import client_at
-from tests.fault_proxy import FaultProxy
+from tests.fault_proxy import Fault, FaultProxy, Way
 
 LIMIT = 10_000
 COUNTERS = {"calls": 1, "charged": 7}
@@ -144,6 +145,27 @@ def test_a_second_use_of_a_request_id_charges_nothing(
 
     assert refusal.value.details == details
     assert books(direct, uid) == before
+
+
+def test_a_second_use_is_told_apart_from_an_empty_bucket(
+    ledger: Ledger, direct: firestore.Client, through_proxy: firestore.Client, uid: str
+) -> None:
+    ledger.reserve(uid, "r", ask(LIMIT))
+
+    with pytest.raises(errors.Duplicate):
+        Ledger(through_proxy).reserve(uid, "r", ask(LIMIT))
+
+
+def test_a_database_that_is_not_there_is_an_outage_and_no_lost_race(
+    ledger: Ledger, faults: FaultProxy, uid: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for status in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION):
+        faults.plan(Fault("BatchGetDocuments", Way.BEFORE, status))
+
+        with pytest.raises(errors.StoreUnavailable):
+            ledger.reserve(uid, "r", ask())
+
+        assert json.loads(capsys.readouterr().out)["message"] == "firebreak.store"
 
 
 def test_a_request_id_is_bound_to_its_user(ledger: Ledger, direct: firestore.Client, uid: str) -> None:

@@ -91,6 +91,21 @@ def test_a_refusal_with_a_live_attempt_voids_the_call_first(
     assert seen.bucket is None
 
 
+def test_an_attempt_that_lands_between_the_two_looks_is_found(
+    ledger: Ledger, direct: firestore.Client, faults: FaultProxy, uid: str
+) -> None:
+    """Rule 4: the bucket is read before the call; the other way round the attempt would look like a stranger's."""
+    faults.plan(
+        Fault("Commit", Way.LATE, grpc.StatusCode.UNAVAILABLE),
+        Fault("BatchGetDocuments", Way.BEFORE, skip=2, first=faults.release),
+    )
+
+    hold = ledger.reserve(uid, "r", Ask(estimate=LIMIT, limit=LIMIT, model="m"))
+
+    assert hold.estimated == LIMIT
+    assert books(direct, uid).statuses() == ["held"]
+
+
 def test_an_attempt_that_was_applied_after_all_is_found_when_it_is_voided(
     ledger: Ledger, direct: firestore.Client, faults: FaultProxy, uid: str
 ) -> None:

@@ -14,8 +14,8 @@ from google.cloud import firestore
 from firebreak import errors
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.reserve import Ask, Hold
+from scripts.local.client import client_at
 from tests.emulator.books import books
-from tests.emulator.conftest import client_at
 from tests.fault_proxy import Fault, FaultProxy, Way
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,10 @@ of two copies counts. The numbered rules are those of docs/bucket.md.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
 from firebreak.bucket.arithmetic import Level, full_at_us
@@ -27,6 +29,10 @@ from firebreak.bucket.record import (
 )
 
 
+class Unreadable(Exception):
+    """The store answers, but has no such database, or one of another kind; waiting does not mend it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What a commit answered: its update_time, and the sums that its increments left, by field."""
@@ -40,20 +46,26 @@ class Documents:
 
     def __init__(self, client: firestore.Client, uid: str) -> None:
         self._client = client
-        self._bucket = client.collection(BUCKETS).document(document_id(uid))
-
-    @property
-    def name(self) -> str:
+        self.name = document_id(uid)
         """The bucket's document id."""
-        return str(self._bucket.id)
+
+    @cached_property
+    def _bucket(self) -> firestore.DocumentReference:
+        # Made on first use: a refusal from memory needs the name alone.
+        bucket: firestore.DocumentReference = self._client.collection(BUCKETS).document(self.name)
+        return bucket
 
     def bucket(self, *, timeout_s: float) -> Read:
         """Read the bucket.
 
         Raises:
-            Corrupt: its level, time or version is not one.
+            Corrupt: its level, time or override is not one.
+            Unreadable: there is no database to read from.
         """
-        snapshot = self._bucket.get(retry=None, timeout=timeout_s)
+        try:
+            snapshot = self._bucket.get(retry=None, timeout=timeout_s)
+        except (NotFound, FailedPrecondition) as error:
+            raise Unreadable from error
         return read_bucket(snapshot.to_dict(), updated=snapshot.update_time, read=snapshot.read_time)
 
     def call(self, request_id: str, *, timeout_s: float) -> Call | None:

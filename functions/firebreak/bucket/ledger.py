@@ -9,7 +9,7 @@ from google.cloud import firestore
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level
 from firebreak.bucket.clock import ServerClock
-from firebreak.bucket.document import Documents
+from firebreak.bucket.document import Documents, Unreadable
 from firebreak.bucket.known import KnownUsers
 from firebreak.bucket.record import Corrupt
 from firebreak.bucket.reserve import RETRY_AFTER_STORE_S, STORE_ERRORS, Ask, Hold, Memory, Reservation
@@ -82,7 +82,7 @@ class Ledger:
         try:
             read = documents.bucket(timeout_s=OVERVIEW_S)
             recent = documents.recent(RECENT, timeout_s=OVERVIEW_S)
-        except (*STORE_ERRORS, Corrupt) as error:
+        except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             emit(Event.STORE, severity=Severity.ERROR, step="overview", error=type(error).__name__)
             raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from error
         bucket, now_us = read.bucket, read.at_us

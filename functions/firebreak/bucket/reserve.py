@@ -6,6 +6,7 @@ The numbered rules are those of docs/bucket.md; each has a test that fails witho
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from google.api_core.exceptions import (
     Aborted,
@@ -22,7 +23,7 @@ from google.api_core.exceptions import (
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level, Short
 from firebreak.bucket.clock import ServerClock
-from firebreak.bucket.document import Documents
+from firebreak.bucket.document import Documents, Unreadable
 from firebreak.bucket.known import Known, KnownUsers
 from firebreak.bucket.record import Bucket, Call, Corrupt, Status, to_us
 from firebreak.bucket.tries import Clock, Tries
@@ -82,11 +83,14 @@ class Reservation:
         self._ask = ask
         self._memory = memory
         self._clock = clock
-        self._holder = secrets.token_hex(16)
         self._tried = False
         # Bucket states, by update_time, from which an attempt without an answer may still be applied (rule 5).
         self._live: set[datetime | None] = set()
         self._now_us = 0
+
+    @cached_property
+    def _holder(self) -> str:
+        return secrets.token_hex(16)
 
     def run(self) -> Hold:
         """Attempt until admitted or refused; see `Ledger.reserve`."""
@@ -97,8 +101,8 @@ class Reservation:
                 hold = self._attempt(tries)
                 if hold is not None:
                     return hold
-            except Corrupt as corrupt:
-                error = corrupt
+            except (Corrupt, Unreadable) as broken:
+                error = broken
                 break
             except STORE_ERRORS as failed:
                 error = failed
@@ -111,7 +115,7 @@ class Reservation:
         tries = Tries(RESERVE_S, self._clock)
         try:
             bucket, _ = self._known() or (self._read(tries), None)
-        except (*STORE_ERRORS, Corrupt) as error:
+        except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             raise self._out_of_time(error) from error
         self._take(bucket)
 
@@ -128,11 +132,20 @@ class Reservation:
         try:
             level, limit = self._take(bucket)
         except Refused as refusal:
+            if not self._tried:
+                # A client that lost the reply of an admitted call is to learn of that, not that the bucket is empty.
+                call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
+                if call is not None:
+                    return self._claim(call)
             return self._give_up(refusal, cause=None)
         return self._commit(bucket, entry, level, limit, tries.rpc_s)
 
     def _known(self) -> tuple[Bucket, Known] | None:
-        """The bucket as it is known, if that will do: to admit it needs to be exact, to refuse also young (rule 8)."""
+        """The bucket as it is known, if that will do: to admit it needs to be exact, to refuse also young (rule 8).
+
+        Raises:
+            Refused: it does, and does not cover the call; nothing was tried yet, so that nothing can be live.
+        """
         entry = self._memory.known.get(self._documents.name)
         now_us = self._memory.time.now_us()
         if entry is None or now_us is None:
@@ -141,7 +154,9 @@ class Reservation:
         try:
             self._take(entry.bucket)
         except Refused:
-            return (entry.bucket, entry) if self._memory.known.may_refuse(entry) else None
+            if self._memory.known.may_refuse(entry):
+                raise
+            return None
         return entry.bucket, entry
 
     def _read(self, tries: Tries) -> Bucket:

@@ -10,7 +10,7 @@ from google.api_core.exceptions import NotFound
 
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.document import Documents
+from firebreak.bucket.document import Documents, Unreadable
 from firebreak.bucket.record import Bucket, Corrupt, Status, to_us
 from firebreak.bucket.reserve import PERMANENT, STORE_ERRORS, Hold, Memory
 from firebreak.bucket.tries import Clock, Tries
@@ -61,7 +61,7 @@ class Settlement:
                     return Settled(booked=True, remaining=None)
                 # The bucket alone can be missing: the call was seen.
                 return self._commit(tries, bucket_gone=isinstance(error, NotFound))
-            except (*STORE_ERRORS, Corrupt) as failed:
+            except (*STORE_ERRORS, Corrupt, Unreadable) as failed:
                 error = failed
                 if isinstance(failed, PERMANENT):
                     break
