@@ -5,7 +5,7 @@ LOCK := $(UV) pip compile -q pyproject.toml --python-version 3.13 --universal --
 export PYTHONPATH := functions:.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint check-long serve record docs lock deploy clean
+.PHONY: help setup demo test check lint check-long bench serve record docs lock deploy clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ lint: setup
 
 check-long: lint ## The same with the tests that take minutes
 	$(PYTHON) -m pytest -m "long or not long"
+
+bench: setup ## The bucket beside its alternatives, ten minutes: scripts/bench/results.json, docs/bench.md and docs/bench.png
+	@GRPC_VERBOSITY=NONE $(PYTHON) -m scripts.bench
 
 serve: setup ## Start the local stack and keep it until Ctrl-C
 	@$(PYTHON) -m scripts.local.serve

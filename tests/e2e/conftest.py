@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
 from tests.conftest import SignedIn
-from tests.deployed import Deployed, deployed
 
 type Headers = dict[str, str]
 

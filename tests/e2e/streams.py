@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.deployed import Deployed
+from scripts.local.deployed import Deployed
 from tests.e2e.conftest import Headers
 
 type Event = dict[str, Any]

@@ -21,10 +21,10 @@ from google.cloud import firestore as google_firestore
 from google.cloud.firestore_v1.types import CommitRequest, RunQueryResponse
 
 from scripts.local import environment, processes, wire
+from scripts.local.deployed import FUNCTIONS, LOGS, Deployed, deployed
 from scripts.local.layout import HOST, ROOT, Layout
 from scripts.local.stack import Stack
 from tests.conftest import SignedIn, StandIn
-from tests.deployed import FUNCTIONS, LOGS, Deployed, deployed
 from tests.e2e.conftest import Headers
 from tests.fault_proxy import Fault, FaultProxy, Way
 

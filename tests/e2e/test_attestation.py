@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from scripts.local import wire
+from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
 from tests.conftest import SignedIn, StandIn
-from tests.deployed import Deployed, deployed
 from tests.e2e.conftest import Headers
 
 HELLO = {"prompt": "hi"}

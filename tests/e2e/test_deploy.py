@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from scripts.local.deployed import FUNCTIONS, dotenv
 from scripts.local.layout import ROOT
-from tests.deployed import FUNCTIONS, dotenv
 
 CALLABLES = ["generate", "usage"]
 # The script that the CLI runs, and what it reads from it.

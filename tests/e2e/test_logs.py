@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from scripts.local import wire
+from scripts.local.deployed import LOGS
 from scripts.local.layout import Layout
 from scripts.local.stack import Stack
-from tests.deployed import LOGS
 from tests.e2e.test_clients import HELLO
 from tests.e2e.test_edge import PROMPT
 from tests.e2e.test_hostile import MARK

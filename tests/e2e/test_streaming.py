@@ -15,9 +15,9 @@ import pytest
 from google.cloud import firestore as google_firestore
 
 from scripts.local import wire
+from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
 from tests.conftest import SignedIn, StandIn
-from tests.deployed import Deployed, deployed
 from tests.e2e.conftest import Headers
 from tests.e2e.streams import Event, streaming
 from tests.emulator.books import Books, books

@@ -129,3 +129,19 @@ def test_a_program_whose_mode_cannot_change_is_copied_with_its_libraries(tmp_pat
 
 def forbidden(path: Path, mode: int) -> None:
     raise PermissionError(path, mode)
+
+
+def test_the_firestore_emulator_alone_is_found_where_the_cli_keeps_it(root: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "firestore-v9.jar").touch()
+    env = {"PATH": str(tmp_path), "FIREBASE_EMULATORS_PATH": str(cache)}
+
+    assert binaries.firestore_jar(env, root=root, local=tmp_path / "local") == cache / "firestore-v9.jar"
+
+
+def test_a_missing_firestore_emulator_is_told_with_what_installs_it(root: Path, tmp_path: Path) -> None:
+    env = {"PATH": str(tmp_path), "FIREBASE_EMULATORS_PATH": str(tmp_path)}
+
+    with pytest.raises(Unavailable, match="make serve"):
+        binaries.firestore_jar(env, root=root, local=tmp_path / "local")

@@ -3,7 +3,7 @@
 from firebreak.errors import KINDS, Reason
 from firebreak.settings import KNOBS
 from scripts import docs
-from tests.deployed import dotenv
+from scripts.local.deployed import dotenv
 
 
 def test_readme_and_env_example_are_as_the_code_has_them() -> None:

@@ -1,4 +1,4 @@
-"""A function as Cloud Run serves it: functions-framework's gunicorn with threads, pointed at the local stack."""
+"""A function as Cloud Run serves it: functions-framework's gunicorn with threads, pointed at local emulators."""
 
 import os
 import signal

@@ -1,0 +1,1 @@
+"""`make bench`: the bucket beside its alternatives, on one Firestore emulator, in one run."""
