@@ -17,7 +17,10 @@ PIECE = 65_536
 MAX_DIGITS = 20
 WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+# A string that never ends is taken whole too: tried again from each of its quotes, it would cost quadratic time.
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BRACKETS = b"[]{}"
+_OTHERS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 
 
 def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -57,7 +60,7 @@ def _body(request: Request, max_bytes: int) -> bytes:
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    if _depth(body) > MAX_DEPTH:
+    if _too_deep(body):
         raise Malformed(f"The JSON must not be nested deeper than {MAX_DEPTH}.")
     try:
         value = json.loads(
@@ -73,17 +76,14 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def _depth(body: bytes) -> int:
-    """Deepest nesting, found without parsing: a parser recurses."""
-    depth = deepest = 0
-    for match in _TOKENS.finditer(body):
-        first = match[0][:1]
-        if first in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif first in b"]}":
-            depth -= 1
-    return deepest
+def _too_deep(body: bytes) -> bool:
+    """Whether it is nested deeper than allowed, found without parsing: a parser recurses."""
+    depth = 0
+    for byte in _STRINGS.sub(b"", body).translate(None, _OTHERS):
+        depth += 1 if byte in b"[{" else -1
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _decoded(value: Any) -> Any:  # noqa: ANN401 - any JSON value

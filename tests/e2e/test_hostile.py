@@ -86,6 +86,8 @@ SHAPES: dict[str, bytes] = {
     "nested 65 deep": data("[" * 64 + "]" * 64),
     "nested 100,000 deep": data("[" * 100_000 + "]" * 100_000),
     "opened 500,000 times": b"[" * 500_000,
+    "quoted 500,000 times": b'\\"' * 500_000,
+    "a string that never ends": b'"' + b"\\\\" * 500_000,
     "larger than allowed": data('"' + "x" * 1_048_576 + '"'),
     "a wrapped integer that is none": data(
         '{"maxOutputTokens":{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":"1e5"}}'
