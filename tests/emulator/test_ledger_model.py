@@ -98,7 +98,8 @@ class Promises(RuleBasedStateMachine):
             if before is None and call["status"] != "void":
                 self.spent.append(Spent(at_us, call["estimated"]))
             if call["status"] == "settled" and (before is None or before["status"] != "settled"):
-                self.spent.append(Spent(at_us, call["actual"] - call["estimated"]))
+                # What a call cost above its estimate was not reserved: it is a debt, and bounds what comes after.
+                self.spent.append(Spent(at_us, min(0, call["actual"] - call["estimated"])))
         self.seen = now
 
     def own_clock(self, seen: Books) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
+from firebreak.bucket import writes
 from firebreak.bucket.arithmetic import Level, full_at_us
 from firebreak.bucket.record import (
     BUCKETS,
@@ -95,7 +96,7 @@ class Documents:
     ) -> Commit:
         """Create the call and move the bucket from the state it was read in, as one commit, call first (rule 1)."""
         batch = self._client.batch()
-        call = {
+        call: dict[str, writes.Scalar] = {
             "status": Status.HELD,
             "holder": holder,
             "estimated": estimated,
@@ -103,30 +104,30 @@ class Documents:
             "createdAt": from_us(now_us),
             "expireAt": from_us(now_us + KEPT_US),
         }
-        batch.create(self._call(request_id), call)
-        fields = {
+        writes.create(batch, self._call(request_id), call)
+        fields: dict[str, writes.Scalar] = {
             "tokens": level.tokens,
             "updatedAt": from_us(level.updated_us),
             "version": version,
             "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
         }
         if bucket.updated is None:
-            batch.create(self._bucket, fields)
+            writes.create(batch, self._bucket, fields)
         else:
-            batch.update(self._bucket, fields, option=self._unchanged(bucket.updated))
+            writes.update(batch, self._bucket, fields, unchanged=bucket.updated)
         return _commit(batch, timeout_s)
 
     def void(self, request_id: str, *, holder: str, now_us: int, timeout_s: float) -> None:
         """Create the call as one that will never run, so that no late copy of a reserve can (rule 5)."""
         batch = self._client.batch()
-        fields = {
+        fields: dict[str, writes.Scalar] = {
             "status": Status.VOID,
             "holder": holder,
             "estimated": 0,
             "createdAt": from_us(now_us),
             "expireAt": from_us(now_us + KEPT_US),
         }
-        batch.create(self._call(request_id), fields)
+        writes.create(batch, self._call(request_id), fields)
         _commit(batch, timeout_s)
 
     def settle(
@@ -135,7 +136,7 @@ class Documents:
         """Settle the call under the time it was held at, and add to the bucket (rule 6); no increments: call alone."""
         batch = self._settled(request_id, held_at, actual)
         if increments:
-            batch.update(self._bucket, {path: firestore.Increment(by) for path, by in increments.items()})
+            writes.update(batch, self._bucket, {}, increments=increments)
         return _commit(batch, timeout_s, increments)
 
     def settle_debt(
@@ -152,27 +153,23 @@ class Documents:
     ) -> None:
         """As `settle`, but with the level as of now, under the bucket's own precondition (rule 7)."""
         batch = self._settled(request_id, held_at, actual)
-        fields: dict[str, Any] = {path: firestore.Increment(by) for path, by in increments.items()}
-        fields |= {
+        fields: dict[str, writes.Scalar] = {
             "tokens": level.tokens,
             "updatedAt": from_us(level.updated_us),
             "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
         }
-        batch.update(self._bucket, fields, option=self._unchanged(unchanged_since))
+        writes.update(batch, self._bucket, fields, increments=increments, unchanged=unchanged_since)
         _commit(batch, timeout_s, increments)
 
     def _settled(self, request_id: str, held_at: datetime, actual: int) -> firestore.WriteBatch:
         batch = self._client.batch()
-        fields = {"status": Status.SETTLED, "actual": actual}
-        batch.update(self._call(request_id), fields, option=self._unchanged(held_at))
+        fields: dict[str, writes.Scalar] = {"status": Status.SETTLED, "actual": actual}
+        writes.update(batch, self._call(request_id), fields, unchanged=held_at)
         return batch
 
     def _call(self, request_id: str) -> firestore.DocumentReference:
         call: firestore.DocumentReference = self._bucket.collection(CALLS).document(request_id)
         return call
-
-    def _unchanged(self, updated: datetime) -> Any:  # noqa: ANN401 - the SDK's options have no common type
-        return self._client.write_option(last_update_time=updated)
 
 
 def _commit(batch: firestore.WriteBatch, timeout_s: float, increments: Mapping[str, int] | None = None) -> Commit:
