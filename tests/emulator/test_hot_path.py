@@ -11,9 +11,9 @@ from google.cloud import firestore
 
 from firebreak import errors
 from firebreak.bucket import known
+from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import document_id
-from firebreak.bucket.reserve import Ask
 from firebreak.bucket.tries import Clock
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way

@@ -9,9 +9,9 @@ from google.cloud import firestore
 
 from firebreak import errors
 from firebreak.bucket import reserve
+from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import document_id
-from firebreak.bucket.reserve import Ask
 from scripts.local.client import client_at
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way

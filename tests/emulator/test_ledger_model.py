@@ -19,9 +19,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from firebreak import errors
 from firebreak.bucket.arithmetic import DAY_US, SECOND_US
+from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import to_us
-from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.tries import Clock
 from tests.emulator.books import Books, books
 from tests.fault_proxy import Fault, FaultProxy, Way

@@ -8,8 +8,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
+from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.settle import Settled
 from firebreak.gemini import spend
 from firebreak.gemini.admit import Account

@@ -14,6 +14,7 @@ from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
 from firebreak.bucket import writes
+from firebreak.bucket.answers import Unreadable
 from firebreak.bucket.arithmetic import Level, full_at_us
 from firebreak.bucket.record import (
     BUCKETS,
@@ -28,10 +29,6 @@ from firebreak.bucket.record import (
     read_bucket,
     read_call,
 )
-
-
-class Unreadable(Exception):
-    """The store answers, but has no such database, or one of another kind; waiting does not mend it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

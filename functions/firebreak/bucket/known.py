@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from firebreak.bucket.arithmetic import Level
+from firebreak.bucket.clock import ServerClock
 from firebreak.bucket.document import Commit
 from firebreak.bucket.record import Bucket
 
@@ -99,3 +100,11 @@ def _newer(known: Known, entry: Known) -> bool:
     if known.bucket.updated == entry.bucket.updated:
         return known.exact and not entry.exact
     return known.bucket.updated > entry.bucket.updated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What an instance keeps between calls: the server's time, and its users' last known buckets."""
+
+    time: ServerClock
+    known: KnownUsers

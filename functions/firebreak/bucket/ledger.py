@@ -7,12 +7,14 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak.bucket import arithmetic
+from firebreak.bucket.answers import RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable
 from firebreak.bucket.arithmetic import Level
 from firebreak.bucket.clock import ServerClock
-from firebreak.bucket.document import Documents, Unreadable
-from firebreak.bucket.known import KnownUsers
+from firebreak.bucket.document import Documents
+from firebreak.bucket.hold import Ask, Hold
+from firebreak.bucket.known import KnownUsers, Memory
 from firebreak.bucket.record import Corrupt
-from firebreak.bucket.reserve import RETRY_AFTER_STORE_S, STORE_ERRORS, Ask, Hold, Memory, Reservation
+from firebreak.bucket.reserve import Reservation
 from firebreak.bucket.settle import Settled, Settlement
 from firebreak.bucket.tries import Clock
 from firebreak.errors import StoreUnavailable

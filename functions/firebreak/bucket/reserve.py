@@ -4,27 +4,25 @@ The numbered rules are those of docs/bucket.md; each has a test that fails witho
 """
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
-from google.api_core.exceptions import (
-    Aborted,
-    AlreadyExists,
-    FailedPrecondition,
-    GoogleAPICallError,
-    InvalidArgument,
-    NotFound,
-    PermissionDenied,
-    RetryError,
-    Unauthenticated,
-)
+from google.api_core.exceptions import AlreadyExists
 
 from firebreak.bucket import arithmetic
+from firebreak.bucket.answers import (
+    NOT_APPLIED,
+    PERMANENT,
+    RETRY_AFTER_CONTENTION_S,
+    RETRY_AFTER_STORE_S,
+    STORE_ERRORS,
+    Unreadable,
+)
 from firebreak.bucket.arithmetic import Level, Short
-from firebreak.bucket.clock import ServerClock
-from firebreak.bucket.document import Documents, Unreadable
-from firebreak.bucket.known import Known, KnownUsers
+from firebreak.bucket.document import Documents
+from firebreak.bucket.hold import Ask, Hold
+from firebreak.bucket.known import Known, Memory
 from firebreak.bucket.record import Bucket, Call, Corrupt, Status, to_us
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.errors import Blocked, BucketEmpty, Contention, Duplicate, Refused, StoreUnavailable, TooLarge
@@ -33,42 +31,6 @@ from firebreak.events import Event, Severity, emit
 # A whole reserve, and the one write of a reserve that must be given up: together under 3 s.
 RESERVE_S = 2.2
 VOID_S = 0.6
-RETRY_AFTER_CONTENTION_S = 1
-RETRY_AFTER_STORE_S = 5
-
-STORE_ERRORS = (GoogleAPICallError, RetryError)
-# Answers that prove that this copy of a commit was not applied; any other error leaves it open.
-NOT_APPLIED = (FailedPrecondition, AlreadyExists, Aborted, NotFound)
-# Waiting does not mend these.
-PERMANENT = (PermissionDenied, Unauthenticated, InvalidArgument)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What a call wants: `estimate` is an upper bound on its tokens, `limit` the user's tokens a day."""
-
-    estimate: int
-    limit: int
-    model: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """A call that was admitted and charged at `estimated`: it may run, and is to be settled once."""
-
-    uid: str
-    request_id: str
-    estimated: int
-    limit: int
-    held_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What an instance keeps between calls: the server's time, and its users' last known buckets."""
-
-    time: ServerClock
-    known: KnownUsers
 
 
 class Reservation:

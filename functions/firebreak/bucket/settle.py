@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from google.api_core.exceptions import NotFound
 
 from firebreak.bucket import arithmetic
+from firebreak.bucket.answers import PERMANENT, STORE_ERRORS, Unreadable
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.document import Documents, Unreadable
+from firebreak.bucket.document import Documents
+from firebreak.bucket.hold import Hold
+from firebreak.bucket.known import Memory
 from firebreak.bucket.record import Bucket, Corrupt, Status, to_us
-from firebreak.bucket.reserve import PERMANENT, STORE_ERRORS, Hold, Memory
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.events import Event, Severity, emit, pseudonym
 

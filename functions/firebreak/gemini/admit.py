@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from firebreak.attest import User
+from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.reserve import Ask, Hold
 from firebreak.errors import Blocked, BucketEmpty, Contention, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit, pseudonym
 from firebreak.gemini import estimate
