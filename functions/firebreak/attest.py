@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from time import monotonic
 
 import firebase_admin
 import jwt
@@ -21,6 +21,8 @@ from firebreak.events import Event, Severity, emit
 # Both verify offline but for a fetch of public keys, which libraries allow up to 120 s for.
 VERIFY_S = 5.0
 RETRY_AFTER_S = 5
+# An unknown key is looked for again after this long: keys are published long before tokens bear them.
+REFETCH_S = 60.0
 TOKEN_BYTES = 8192
 
 # What Auth says of a user who may not call.
@@ -59,7 +61,7 @@ def attest(token: str | None, app: firebase_admin.App, *, allowed: Collection[st
     """
     if not token or len(token) > TOKEN_BYTES:
         raise AppCheckFailed
-    offline = not consume and _has_key_of(token, app)
+    offline = _keys.make_ready(token, app) and not consume
     claims = _verified(lambda: app_check.verify_token(token, app, consume), AppCheckFailed, offline=offline)
     app_id = claims.get("sub")
     # The SDK accepts a token without an expiry, one for an app without a name, and one for any app of the project.
@@ -90,23 +92,72 @@ def sign_in(authorization: str | None, app: firebase_admin.App, *, check_revoked
     return User(uid=str(claims["uid"]), anonymous=anonymous, tier=claims.get("tier"))
 
 
-def _has_key_of(token: str, app: firebase_admin.App) -> bool:
-    """Whether verifying this token needs no fetch, which could hang for 30 s behind the SDK's lock.
+class _Keys:
+    """App Check's public keys, as the SDK caches them: fetched by one thread at a time, under our own deadline.
 
-    No public way tells; should the SDK change inside, the answer is no, and the bounded way is taken.
+    The SDK fetches behind a lock that every verification takes, for up to 30 s, and again for each unknown key: a few
+    forged tokens could stall all others. No public way leads there; should the SDK change inside, tests fail, and what
+    is left is the SDK's own way, bounded.
     """
-    try:
-        keys = app_check._get_app_check_service(app)._jwks_client.jwk_set_cache.get()  # noqa: SLF001
-        header = json.loads(base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
-        return keys is not None and header["kid"] in {key.key_id for key in keys.keys}
-    except (AttributeError, KeyError, TypeError, ValueError, GoogleAuthError):
-        return False
+
+    def __init__(self) -> None:
+        self._fetching = Lock()
+        self._next_s = 0.0
+
+    def make_ready(self, token: str, app: firebase_admin.App) -> bool:
+        """Have the key of this token at hand; False if only the SDK can tell.
+
+        Raises:
+            AppCheckFailed: there is no such key.
+            AttestationUnavailable: the keys could not be fetched.
+        """
+        client = self._client(app)
+        if client is None:
+            return False
+        if self._has(client, token):
+            return True
+        if not self._fetching.acquire(timeout=VERIFY_S):
+            raise _outage(Late())
+        try:
+            if not self._has(client, token):
+                self._fetch(client, token)
+        finally:
+            self._fetching.release()
+        return True
+
+    def _fetch(self, client: jwt.PyJWKClient, token: str) -> None:
+        known = client.jwk_set_cache is not None and client.jwk_set_cache.get() is not None
+        if known and monotonic() < self._next_s:
+            raise AppCheckFailed
+        self._next_s = monotonic() + REFETCH_S
+        client.timeout = VERIFY_S
+        _verified(lambda: client.get_signing_key_from_jwt(token), AppCheckFailed, offline=False)
+
+    @staticmethod
+    def _client(app: firebase_admin.App) -> jwt.PyJWKClient | None:
+        try:
+            client: jwt.PyJWKClient = app_check._get_app_check_service(app)._jwks_client  # noqa: SLF001
+        except AttributeError:
+            return None
+        except (ValueError, GoogleAuthError) as error:
+            raise _outage(error) from error
+        return client
+
+    @staticmethod
+    def _has(client: jwt.PyJWKClient, token: str) -> bool:
+        keys = client.jwk_set_cache.get() if client.jwk_set_cache else None
+        try:
+            header = json.loads(base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
+            return keys is not None and header["kid"] in {key.key_id for key in keys.keys}
+        except (KeyError, TypeError, ValueError, RecursionError):
+            return False
 
 
-def _verified(
-    verify: Callable[[], dict[str, Any]], refusal: type[AppCheckFailed | SignInRequired], *, offline: bool
-) -> dict[str, Any]:
-    """Claims of a good token. What proves the token bad refuses it; whatever else fails is our outage."""
+_keys = _Keys()
+
+
+def _verified[T](verify: Callable[[], T], refusal: type[AppCheckFailed | SignInRequired], *, offline: bool) -> T:
+    """What verifying gives. What proves the token bad refuses it; whatever else fails is our outage."""
     try:
         return verify() if offline else within(VERIFY_S, verify)
     except (Late, GoogleAuthError, RequestException, jwt.PyJWKClientConnectionError, auth.CertificateFetchError) as e:
@@ -115,5 +166,9 @@ def _verified(
         raise refusal from e
     except FirebaseError as e:
         outage = e
-    emit(Event.ATTESTATION, severity=Severity.ERROR, error=type(outage).__name__)
-    raise AttestationUnavailable(retry_after_s=RETRY_AFTER_S) from outage
+    raise _outage(outage) from outage
+
+
+def _outage(error: Exception) -> AttestationUnavailable:
+    emit(Event.ATTESTATION, severity=Severity.ERROR, error=type(error).__name__)
+    return AttestationUnavailable(retry_after_s=RETRY_AFTER_S)

@@ -13,7 +13,7 @@ import flask
 import flask_cors
 from firebase_functions import https_fn
 
-from firebreak import attest, shape, streaming
+from firebreak import attest, patience, shape, streaming
 from firebreak.errors import AppCheckFailed, Internal, OriginNotAllowed, Refused, SignInRequired
 from firebreak.events import Event, Field, Severity, audited, emit, note, pseudonym
 from firebreak.settings import Settings, readable_from, settings
@@ -83,7 +83,7 @@ class Guard:
 
     def serve(self, request: flask.Request) -> flask.Response:
         """Answer one request; whatever happens, the answer is a callable's, and one audit event tells of it."""
-        streaming.bound(request)
+        patience.no_silence(request)
         if streaming.wanted(request):
             return streaming.response(self._stream(request))
         with self._audited() as audit:

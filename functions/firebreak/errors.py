@@ -127,7 +127,7 @@ class Contention(Refused):
 class Duplicate(Refused):
     code, reason = Code.ALREADY_EXISTS, Reason.DUPLICATE
     text = "This requestId was used before."
-    advice = "Do not retry: `status` and `charged` tell how the first call went. For another answer, take a new id."
+    advice = "Do not retry: `status` and `charged` tell how the first call went (`void`: it never ran). Take a new id."
 
 
 class ModelInput(Refused):

@@ -12,6 +12,7 @@ MOST_TOKENS = 10**10
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 _KINDS = frozenset({"prompt", "output", "thought", "cached", "tool"})
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
+_APP_ID = re.compile(r"[0-9]+:[0-9]+:(web|ios|android):[0-9a-zA-Z]+")
 _MODEL = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 
@@ -43,7 +44,15 @@ def whole(lowest: int, highest: int) -> Callable[[str], int]:
 
 def names(text: str) -> tuple[str, ...]:
     """Comma-separated names, or none."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    found = tuple(map(str.strip, text.split(","))) if text else ()
+    if not all(found):
+        raise ValueError(f"must hold a name between its commas, not {text!r}")
+    return found
+
+
+def app_ids(text: str) -> tuple[str, ...]:
+    """Firebase app ids, or none."""
+    return _some(text, _APP_ID, "app ids such as 1:1234567890:web:0a1b2c") if text else ()
 
 
 def models(text: str) -> tuple[str, ...]:
@@ -105,6 +114,8 @@ def prices(text: str) -> Mapping[str, Price]:
         if not _MODEL.fullmatch(model) or model in found:
             raise ValueError(f"must begin each entry with a model's name, once, not {model!r}")
         weights = _weighed(short, EVEN)
+        if not weights.prompt + weights.output:
+            raise ValueError(f"must not make both prompt and output of {model} free")
         long_from, _, long = long.strip().partition(" ")
         found[model] = Price(
             short=weights, long_from=whole(1, BELIEVABLE)(long_from) if bar else None, long=_weighed(long, weights)

@@ -16,7 +16,7 @@ from firebreak.gemini.prices import Price
 
 GEMINI_API_KEY = SecretParam("GEMINI_API_KEY")
 
-# Of each function, in seconds. What is left of it after the model's deadline is for reserve and settle.
+# Of each function, in seconds. What is left of it after the model's deadline is for tokens, count, reserve and settle.
 TIMEOUT_S = 120
 
 EMULATOR_HOSTS = (
@@ -68,7 +68,7 @@ class Settings:
     )
     allowed_app_ids: tuple[str, ...] = knobs.knob(
         "ALLOWED_APP_IDS",
-        knobs.names,
+        knobs.app_ids,
         "app ids",
         "Firebase app ids whose App Check tokens are taken; empty: every app of the project.",
         "",
@@ -149,7 +149,7 @@ class Settings:
         "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"
     )
     gemini_deadline_s: int = knobs.number(
-        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 20, "Seconds until an unanswered model call is given up, and charged.", 60
+        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 35, "Seconds until an unanswered model call is given up, and charged.", 60
     )
     threads: int = knobs.number(
         "THREADS", 1, 1000, "Calls one instance runs at once: the server's threads and the functions' concurrency.", 8
@@ -212,6 +212,8 @@ def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset
         wrong.append("GCLOUD_PROJECT must be set; the platform sets it")
     if not project.startswith("demo-"):
         wrong += [f"{name} is accepted only in a demo- project" for name in sorted(emulated)]
+    for model in values.get("weights", {}).keys() - set(values.get("models", ())):
+        wrong.append(f"WEIGHTS must name models of MODELS, not {model!r}")
     if values.get("default_output_tokens", 0) > values.get("max_output_tokens", 0) > 0:
         wrong.append("DEFAULT_OUTPUT_TOKENS must be at most MAX_OUTPUT_TOKENS")
     return wrong

@@ -9,18 +9,24 @@ from flask import Request
 from werkzeug.exceptions import HTTPException
 
 from firebreak.errors import Malformed
+from firebreak.patience import at_most
 
 MAX_DEPTH = 64
 # The largest body that Cloud Run lets through.
 MAX_DISCARDED = 2**25
 PIECE = 65_536
+# How long a client may take to send its body, and what is left of one that is refused.
+BODY_S = 15.0
+DISCARD_S = 5.0
+COMMA = ord(",")
 MAX_DIGITS = 20
+# Small values take a hundred times their bytes in memory: a body within its size could fill an instance's.
+MAX_VALUES = 20_000
 WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 # A string that never ends is taken whole too: tried again from each of its quotes, it would cost quadratic time.
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_BRACKETS = b"[]{}"
-_OTHERS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+_OTHERS = bytes(byte for byte in range(256) if byte not in b"[]{},")
 
 
 def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -42,7 +48,7 @@ def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON
 def discard(request: Request) -> None:
     """Read what is left of a refused body: closing the connection before would reset it, and lose the answer."""
     left = MAX_DISCARDED
-    with suppress(HTTPException, OSError):
+    with suppress(HTTPException, OSError), at_most(DISCARD_S, request):
         while left > 0 and (piece := request.stream.read(PIECE)):
             left -= len(piece)
 
@@ -51,7 +57,8 @@ def _body(request: Request, max_bytes: int) -> bytes:
     if (request.content_length or 0) > max_bytes:
         raise Malformed(f"The body must be at most {max_bytes} bytes.")
     try:
-        body = request.stream.read(max_bytes + 1)
+        with at_most(BODY_S, request):
+            body = request.stream.read(max_bytes + 1)
     except (HTTPException, OSError) as error:
         raise Malformed("The body ended early.") from error
     if len(body) > max_bytes:
@@ -60,7 +67,10 @@ def _body(request: Request, max_bytes: int) -> bytes:
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    if _too_deep(body):
+    structure = _STRINGS.sub(b"", body).translate(None, _OTHERS)
+    if len(structure) > MAX_VALUES:
+        raise Malformed(f"The JSON must not hold more than {MAX_VALUES} values.")
+    if _too_deep(structure):
         raise Malformed(f"The JSON must not be nested deeper than {MAX_DEPTH}.")
     try:
         value = json.loads(
@@ -76,11 +86,12 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def _too_deep(body: bytes) -> bool:
-    """Whether it is nested deeper than allowed, found without parsing: a parser recurses."""
+def _too_deep(structure: bytes) -> bool:
+    """Whether brackets and commas are nested deeper than allowed, found without parsing: a parser recurses."""
     depth = 0
-    for byte in _STRINGS.sub(b"", body).translate(None, _OTHERS):
-        depth += 1 if byte in b"[{" else -1
+    for byte in structure:
+        if byte != COMMA:
+            depth += 1 if byte in b"[{" else -1
         if depth > MAX_DEPTH:
             return True
     return False
@@ -92,7 +103,8 @@ def _decoded(value: Any) -> Any:  # noqa: ANN401 - any JSON value
         return [_decoded(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if value.get("@type") in WRAPPED:
+    kind = value.get("@type")
+    if isinstance(kind, str) and kind in WRAPPED:
         text = value.get("value")
         if not isinstance(text, str) or not _INTEGER.fullmatch(text) or value.keys() != {"@type", "value"}:
             raise Malformed("A 64-bit integer must be wrapped as {@type, value} with its digits as a string.")

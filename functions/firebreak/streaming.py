@@ -8,17 +8,8 @@ from typing import Any
 import flask
 
 MEDIA_TYPE = "text/event-stream"
-# A client that stops sending or reading holds a thread and its socket; this is how long it may.
-STALL_S = 20.0
 # Proxies that know it must not hold back what is written.
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-
-
-def bound(request: flask.Request) -> None:
-    """Let no client hold a thread by sending or reading nothing."""
-    connection = request.environ.get("gunicorn.socket")
-    if connection is not None:
-        connection.settimeout(STALL_S)
 
 
 def wanted(request: flask.Request) -> bool:

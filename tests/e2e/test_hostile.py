@@ -1,7 +1,10 @@
 """Everything a stranger can send: the answer is a callable error in JSON, and no log holds what was sent."""
 
 import json
+import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http.client import HTTPConnection
@@ -87,6 +90,8 @@ SHAPES: dict[str, bytes] = {
     "nested 100,000 deep": data("[" * 100_000 + "]" * 100_000),
     "opened 500,000 times": b"[" * 500_000,
     "quoted 500,000 times": b'\\"' * 500_000,
+    "of 100,000 values": data("[" + '{"":0},' * 100_000 + "0]"),
+    "a type that is none": data('{"@type":[],"value":"' + MARK + '"}'),
     "a string that never ends": b'"' + b"\\\\" * 500_000,
     "larger than allowed": data('"' + "x" * 1_048_576 + '"'),
     "a wrapped integer that is none": data(
@@ -138,6 +143,25 @@ def test_a_client_that_sends_too_much_gets_to_read_why(accept: str, generate: De
     answer = send(generate.url, data('"' + "x" * 9_000_000 + '"'), JSON | {"Accept": accept})
 
     assert b'"reason":"shape"' in answer.body.replace(b" ", b"")
+
+
+def test_a_client_that_drips_is_let_go(generate: Deployed) -> None:
+    """Each byte comes in time, but the body never ends: without a limit on the whole a few would hold all threads."""
+    at = urlsplit(generate.url)
+    with socket.create_connection((at.hostname, at.port), timeout=60) as connection:
+        head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"
+        connection.sendall(f"{head}Origin: {ORIGIN}\r\n\r\n".encode())
+        end = time.monotonic() + 60
+        connection.setblocking(False)
+        answer = b""
+        while not answer and time.monotonic() < end:
+            with suppress(OSError):
+                connection.send(b" ")
+            with suppress(BlockingIOError):
+                answer = connection.recv(65_536)
+            time.sleep(0.2)
+
+    assert answer.startswith(b"HTTP/1.1 400")
 
 
 def test_a_body_in_chunks_is_read(generate: Deployed, headers: Headers) -> None:

@@ -84,6 +84,12 @@ def test_usage_that_comes_after_the_finish_counts() -> None:
     assert Tally(estimate=100).see(None, finished=True).see(Usage(total=20), finished=False).charge == 20
 
 
+def test_usage_of_an_early_chunk_is_not_that_of_the_answer() -> None:
+    tally = Tally(estimate=100).see(Usage(total=6), finished=False).see(None, finished=True)
+
+    assert tally.charge == 100
+
+
 def test_a_finished_answer_without_usage_costs_the_estimate() -> None:
     assert Tally(estimate=100).see(None, finished=True).charge == 100
 

@@ -1,6 +1,7 @@
 """What `generate` takes, and what it names when it does not."""
 
 from dataclasses import replace
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,11 @@ USER = {"role": "user", "parts": [{"text": "hi"}]}
 
 def media(mime_type: object, data: object) -> dict[str, object]:
     return {"role": "user", "parts": [{"inlineData": {"mimeType": mime_type, "data": data}}]}
+
+
+def smuggled(part: dict[str, object]) -> dict[str, object]:
+    """Media where no bound looks for them."""
+    return {"functionResponse": {"name": "f", "response": {}, "parts": [part]}}
 
 
 def test_a_prompt_is_one_turn_of_the_user_with_defaults() -> None:
@@ -133,6 +139,10 @@ def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
         ({"contents": [media("image/png", "aGlo" * 6)]}, "10 bytes of inlineData"),
         ({"contents": [{"parts": [{"functionResponse": {}}]}]}, "contents[0].parts[0].functionResponse"),
         ({"contents": [{"parts": [{"text": "x", "thought": True}]}]}, "contents[0].parts[0]"),
+        ({"contents": [{"parts": [smuggled({"fileData": {"fileUri": "gs://x"}})]}]}, "functionResponse"),
+        ({"contents": [{"parts": [smuggled({"inlineData": {"mimeType": "video/mp4"}})]}]}, "functionResponse"),
+        ({"contents": [{"parts": [{"functionCall": {"name": "f", "args": ["x"]}}]}]}, "functionCall"),
+        ({"contents": [{"parts": [{"functionResponse": {"name": "f", "response": "x"}}]}]}, "functionResponse"),
     ],
 )
 def test_a_wrong_field_is_named(data: object, named: str) -> None:
@@ -142,7 +152,7 @@ def test_a_wrong_field_is_named(data: object, named: str) -> None:
     assert named in refusal.value.message
 
 
-@pytest.mark.parametrize("value", ["", "a" * 65, "a b", "a/b", "é", "a\n", 5, [], True])
+@pytest.mark.parametrize("value", ["", "__x__", "____", "a" * 65, "a b", "a/b", "é", "a\n", 5, [], True])
 def test_a_request_id_of_another_form_is_refused(value: object) -> None:
     with pytest.raises(InvalidField, match="requestId"):
         request_id({"requestId": value})
@@ -151,6 +161,19 @@ def test_a_request_id_of_another_form_is_refused(value: object) -> None:
 def test_a_request_id_may_be_left_out() -> None:
     assert request_id({"prompt": "hi"}) is None
     assert request_id({"requestId": "Az0_-"}) == "Az0_-"
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text("a\u0301\u0315\ufdfa\u1100\u1161\u11a8ﬃ")
+)
+def test_the_bound_counts_a_text_as_long_as_any_normal_form_makes_it(text: str) -> None:
+    for form in ("NFC", "NFKC"):
+        assert estimate.tokens_bound([text]) >= len(normalize(form, text).encode())
+
+
+def test_a_text_of_many_marks_is_bounded_in_linear_time() -> None:
+    """Normalised as a whole it would take minutes."""
+    assert estimate.tokens_bound(["a" + "\u0315" * 500_000 + "\u0316" * 490_000]) == 1 + 2 * 990_000
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).filter(str.strip))

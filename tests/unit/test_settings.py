@@ -39,8 +39,8 @@ def test_a_malformed_limit_refuses_and_is_named(text: str, capsys: pytest.Captur
     assert message.startswith("MAX_DAILY_TOKENS must be ")
 
 
-# Any text is a system instruction, and any name may be an app's, a type's, or a tool's.
-FREE = {"SYSTEM_INSTRUCTION", "ALLOWED_APP_IDS", "ALLOWED_MIME_TYPES", "ALLOWED_TOOLS"}
+# Any text is a system instruction.
+FREE = {"SYSTEM_INSTRUCTION"}
 
 
 @pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.name not in FREE], ids=lambda knob: knob.name)
@@ -51,6 +51,12 @@ def test_every_knob_is_checked_and_named(knob: Knob, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize("knob", [knob for knob in KNOBS if knob.default is not None], ids=lambda knob: knob.name)
 def test_every_default_is_good(knob: Knob) -> None:
     assert load(GOOD | {knob.name: knob.default or ""})
+
+
+def test_weights_of_a_model_that_nobody_may_ask_are_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"WEIGHTS": "gemini-3.8-flahs output=5"}, capsys)
+
+    assert message == "WEIGHTS must name models of MODELS, not 'gemini-3.8-flahs'"
 
 
 @pytest.mark.parametrize("text", ["pro", "pro=", "=5", "pro=5,pro=6", "pro=x", "pro=-1"])

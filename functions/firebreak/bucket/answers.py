@@ -17,7 +17,7 @@ RETRY_AFTER_STORE_S = 5
 
 STORE_ERRORS = (GoogleAPICallError, RetryError)
 # Answers that prove that this copy of a commit was not applied; any other error leaves it open.
-NOT_APPLIED = (FailedPrecondition, AlreadyExists, Aborted, NotFound)
+NOT_APPLIED = (FailedPrecondition, AlreadyExists, Aborted, NotFound, InvalidArgument, PermissionDenied, Unauthenticated)
 # Waiting does not mend these.
 PERMANENT = (PermissionDenied, Unauthenticated, InvalidArgument)
 

@@ -56,13 +56,13 @@ class Ledger:
         """
         return self._reservation(uid, request_id, ask).run()
 
-    def check(self, uid: str, ask: Ask) -> None:
-        """Refuse as `reserve` would, for the price of one read, and hold nothing.
+    def check(self, uid: str, request_id: str, ask: Ask) -> None:
+        """Refuse as `reserve` would, for the price of two reads at most, and hold nothing.
 
         Raises:
-            BucketEmpty, TooLarge, Blocked, StoreUnavailable: as `reserve`.
+            BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `reserve`.
         """
-        self._reservation(uid, "", ask).check()
+        self._reservation(uid, request_id, ask).check()
 
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.

@@ -15,6 +15,7 @@ CALLS = "calls"
 KEPT_US = 30 * DAY_US
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _RESERVED = re.compile(r"__.*__", re.DOTALL)
 
 
@@ -72,8 +73,8 @@ def to_us(stamp: datetime) -> int:
 
 
 def from_us(us: int) -> datetime:
-    """The time that is `us` microseconds after the epoch."""
-    return _EPOCH + timedelta(microseconds=us)
+    """The time that is `us` microseconds after the epoch, or the last one there is: a debt can outlast the calendar."""
+    return _EPOCH + timedelta(microseconds=min(us, _LAST_US))
 
 
 def read_bucket(data: Mapping[str, Any] | None, *, updated: datetime | None, read: datetime) -> Read:
@@ -93,8 +94,14 @@ def read_bucket(data: Mapping[str, Any] | None, *, updated: datetime | None, rea
 
 
 def read_call(data: Mapping[str, Any], *, updated: datetime) -> Call:
-    """A call from its document's fields."""
+    """A call from its document's fields.
+
+    Raises:
+        Corrupt: its counts are none.
+    """
     actual = data.get("actual")
+    if not _is_whole(data.get("estimated", 0)) or not (actual is None or _is_whole(actual)):
+        raise Corrupt("estimated or actual is not a whole number")
     return Call(
         status=str(data.get("status")),
         holder=str(data.get("holder")),
@@ -111,6 +118,10 @@ def _level(data: Mapping[str, Any]) -> Level:
     if not isinstance(updated, datetime):
         raise Corrupt("updatedAt is not a timestamp")
     return Level(tokens=math.floor(tokens), updated_us=to_us(updated))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _version(data: Mapping[str, Any]) -> int | None:

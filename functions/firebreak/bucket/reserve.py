@@ -77,8 +77,11 @@ class Reservation:
         tries = Tries(RESERVE_S, self._clock)
         try:
             bucket, _ = self._known() or (self._read(tries), None)
+            call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             raise self._out_of_time(error) from error
+        if call is not None:
+            self._claim(call)
         self._take(bucket)
 
     def _attempt(self, tries: Tries) -> Hold | None:
@@ -201,11 +204,11 @@ class Reservation:
     def _look_again(self, tries: Tries) -> Call | None:
         try:
             return self._documents.call(self._request_id, timeout_s=tries.rpc_s)
-        except STORE_ERRORS:
+        except (*STORE_ERRORS, Corrupt):
             return None
 
     def _out_of_time(self, error: Exception | None) -> Refused:
-        if isinstance(error, NOT_APPLIED):
+        if isinstance(error, NOT_APPLIED) and not isinstance(error, PERMANENT):
             return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
         emit(Event.STORE, severity=Severity.ERROR, step="reserve", error=type(error).__name__)
         return StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S)

@@ -90,7 +90,8 @@ class _Admission:
         """Reserve the byte bound of a text; ask the model to count only what needs it, at most once."""
         if self.request.has_media:
             # Bytes bound no picture. But nobody whose bucket cannot pay even for the answer gets a count for free.
-            self.ledger.check(self.payer.uid, self._ask(estimate.most_of_the_answer(self.request, self.payer.price)))
+            least = self._ask(estimate.most_of_the_answer(self.request, self.payer.price))
+            self.ledger.check(self.payer.uid, self.request_id, least)
             return self._reserve(counted=self._count(None))
         try:
             return self._reserve(counted=None)

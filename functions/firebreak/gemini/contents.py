@@ -10,7 +10,8 @@ from typing import Any
 from firebreak.errors import InvalidField
 
 ROLES = ("user", "model")
-CALLS = ("functionCall", "functionResponse")
+# What a part of a tool conversation may hold, and nothing else: the API's own types take media and URIs in there too.
+CALLS = {"functionCall": {"id", "name", "args"}, "functionResponse": {"id", "name", "response"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +115,17 @@ def _part(value: object, name: str, media: Media) -> Part:
     if kind == "inlineData":
         return _inline(content, f"{name}.inlineData", media)
     if kind in CALLS:
-        if not isinstance(content, dict) or not isinstance(content.get("name"), str):
-            raise InvalidField(f"{name}.{kind} must be an object with a name")
-        return Called(kind=kind, value=content)
+        return _called(kind, content, f"{name}.{kind}")
     # fileData above all: a URI has a size, and a cost, that nobody here has seen.
     raise InvalidField(f"{name} must not be {str(kind)[:40]}: only text, inlineData, {', '.join(CALLS)} are sent")
+
+
+def _called(kind: str, value: object, name: str) -> Called:
+    if not isinstance(value, dict) or not value.keys() <= CALLS[kind] or not isinstance(value.get("name"), str):
+        raise InvalidField(f"{name} must be an object with a name, and only: {', '.join(sorted(CALLS[kind]))}")
+    if not all(isinstance(value.get(field, {}), dict) for field in ("args", "response")):
+        raise InvalidField(f"{name} must hold its args, or its response, as an object")
+    return Called(kind=kind, value=value)
 
 
 def _inline(value: object, name: str, media: Media) -> Inline:

@@ -1,6 +1,8 @@
 """Upper bounds on what a request can cost, before it is sent: pure arithmetic."""
 
+from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from unicodedata import normalize
 
 from firebreak.gemini.prices import Price, bound
@@ -18,8 +20,8 @@ def most(request: Request, price: Price, *, counted: int | None = None) -> int:
 
 
 def most_of_the_answer(request: Request, price: Price) -> int:
-    """Most bucket tokens of the answer, with one token of prompt: a bucket with less cannot cover the call."""
-    return bound(1, output_bound(request), price)
+    """Most bucket tokens of the answer and the least of prompts: a bucket with less cannot pay for the call."""
+    return bound(1 + overhead(request), output_bound(request), price)
 
 
 def prompt_bound(request: Request) -> int:
@@ -31,8 +33,14 @@ def tokens_bound(texts: Iterable[str]) -> int:
     """Most tokens that texts can be: one for each UTF-8 byte, since byte fallback makes no smaller ones.
 
     Some characters grow when a tokenizer normalises them (NFKC makes 33 bytes of U+FDFA's three): then those count.
+    Each is looked at alone: composing makes none longer, and normalising a text of many marks takes quadratic time.
     """
-    return sum(max(len(text.encode()), len(normalize("NFKC", text).encode())) for text in texts)
+    characters = Counter(chain.from_iterable(texts))
+    return sum(times * _most_bytes(character) for character, times in characters.items())
+
+
+def _most_bytes(character: str) -> int:
+    return max(len(character.encode()), len(normalize("NFKC", character).encode()))
 
 
 def overhead(request: Request) -> int:

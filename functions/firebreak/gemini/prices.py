@@ -141,7 +141,9 @@ class Tally:
         """
         done = self.finished or finished
         if usage is None:
-            return replace(self, finished=done)
+            # The last chunk's counts are the ones to go by: if it has none, those of an earlier one will not do.
+            last = finished and not self.finished
+            return replace(self, finished=done, usage=UNSAID if last else self.usage)
         return replace(self, finished=done, usage=usage, most=max(self.most, cost(usage, self.price) or 0))
 
     @property

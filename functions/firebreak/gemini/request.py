@@ -11,6 +11,7 @@ from firebreak.errors import InvalidField
 from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, as_text, text, turns
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+RESERVED_ID = re.compile(r"__.*__")
 MIME_TYPES = ("text/plain", "application/json")
 # The kinds of tool that an owner can allow, by their field's name.
 FUNCTIONS = "functionDeclarations"
@@ -98,13 +99,14 @@ def request_id(data: object) -> str | None:
     """The client's idempotency key, if it sent one; its form is checked.
 
     Raises:
-        InvalidField: it is not 1 to 64 characters of A-Z, a-z, 0-9, `_` and `-`.
+        InvalidField: it is not 1 to 64 characters of A-Z, a-z, 0-9, `_` and `-`, or is a name of Firestore's own.
     """
     value = data.get("requestId") if isinstance(data, Mapping) else None
     if value is None:
         return None
-    if not isinstance(value, str) or not REQUEST_ID.fullmatch(value):
-        raise InvalidField("requestId must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -")
+    # Firestore keeps names between double underscores to itself.
+    if not isinstance(value, str) or not REQUEST_ID.fullmatch(value) or RESERVED_ID.fullmatch(value):
+        raise InvalidField("requestId must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not __so__")
     return value
 
 
