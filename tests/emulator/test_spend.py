@@ -243,7 +243,7 @@ def test_the_model_counts_only_if_the_bound_does_not_fit_and_the_answer_does(
 def test_a_count_that_does_not_fit_either_is_refused_after_one_count(
     run: Run, counting: Ledger, gemini: StandIn, uid: str
 ) -> None:
-    counting.reserve(uid, "before", Ask(estimate=LIMIT - 110, limit=LIMIT, model="m"))
+    counting.reserve(uid, "before", Ask(estimate=LIMIT - 130, limit=LIMIT, model="m"))
 
     with pytest.raises(errors.BucketEmpty):
         run(prompt="four score and " * 80)
