@@ -183,6 +183,20 @@ def load(env: Mapping[str, str]) -> Settings:
     Raises:
         Misconfigured: at least one knob is wrong.
     """
+    values, wrong = _read(env)
+    if wrong:
+        emit(Event.SETTINGS, severity=Severity.ERROR, wrong=wrong)
+        raise Misconfigured
+    emulated = frozenset(name for name in EMULATOR_HOSTS if env.get(name))
+    return Settings(project=_project(env), emulated=emulated, gemini_host=env.get("GEMINI_EMULATOR_HOST"), **values)
+
+
+def faults(env: Mapping[str, str]) -> list[str]:
+    """What is wrong with the knobs in `env`, each named; for tools that look before they start or deploy anything."""
+    return _read(env)[1]
+
+
+def _read(env: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for f in fields(Settings):
@@ -197,13 +211,8 @@ def load(env: Mapping[str, str]) -> Settings:
             values[f.name] = knob.parse(text)
         except ValueError as error:
             wrong.append(f"{knob.name} {error}")
-    project = _project(env)
     emulated = frozenset(name for name in EMULATOR_HOSTS if env.get(name))
-    wrong += _contradictions(values, project, emulated)
-    if wrong:
-        emit(Event.SETTINGS, severity=Severity.ERROR, wrong=wrong)
-        raise Misconfigured
-    return Settings(project=project, emulated=emulated, gemini_host=env.get("GEMINI_EMULATOR_HOST"), **values)
+    return values, wrong + _contradictions(values, _project(env), emulated)
 
 
 def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset[str]) -> list[str]:

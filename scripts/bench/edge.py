@@ -15,7 +15,8 @@ from scripts.bench.figures import Block, Tally
 from scripts.bench.shape import Scenario
 from scripts.bench.tokens import headers
 from scripts.local import environment, processes, wire
-from scripts.local.deployed import deployed, dotenv
+from scripts.local.deployed import FUNCTIONS, deployed
+from scripts.local.dotenv import dotenv
 from scripts.local.layout import PROJECT, ROOT, Layout
 
 MODEL_S = 0.05
@@ -28,7 +29,7 @@ type Tallies = dict[tuple[str, str], Tally]
 def guard(own: Own, folder: Path, calls: int, tallies: Tallies) -> None:
     """All layers of `@guarded`, without a network: keys are there after the first call."""
     path = [str(ROOT / "scripts" / "local" / "inject"), str(ROOT / "functions"), str(ROOT)]
-    env = environment.scrubbed(os.environ) | dotenv(PROJECT)
+    env = environment.scrubbed(os.environ) | dotenv(FUNCTIONS, PROJECT)
     env |= {
         "FUNCTIONS_EMULATOR": "true",
         "FIREBREAK_STANDINS": own.standins,

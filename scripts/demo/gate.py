@@ -23,7 +23,7 @@ def real_gemini_api_key(env: Mapping[str, str], *, limit: int, console: Console,
     """
     key = env.get(KEY, "").strip()
     if not key:
-        raise NotAllowed(f"--real needs a key in {KEY}; without --real the demo needs none and costs nothing")
+        raise NotAllowed(f"REAL=1 (--real) needs a key in {KEY}; without it the demo needs none and costs nothing")
     if not interactive:
         raise NotAllowed("--real costs money and must be agreed to on a terminal; there is none here")
     price = OUTPUT_NANOUSD_PER_TOKEN / 1_000

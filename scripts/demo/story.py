@@ -106,7 +106,8 @@ def _watch(runaway: Caller, normal: Caller, screen: Screen, deadline: float) -> 
             screen.say("  the clients meet refusals that do not belong to the story", "red")
             return
         if is_over(loop, chat):
-            screen.say(f"  the runaway: {loop.answered} answers, then {loop.refused} refusals from {loop.calls} calls")
+            in_hand = loop.calls - loop.answered - loop.refused
+            screen.say(f"  the runaway: {loop.answered} answers, {loop.refused} refusals, {in_hand} calls in hand")
             screen.say(f"  the normal user: {chat.answered} answers, {chat.refused} refusals")
             return
         screen.now(

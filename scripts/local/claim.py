@@ -63,6 +63,12 @@ def serve(layout: Layout, settings: Mapping[str, Any]) -> None:
     draft.replace(layout.state)
 
 
+def owner(layout: Layout) -> int | None:
+    """The process that serves this tree's stack, if one does."""
+    served = _served(layout)
+    return None if served is None else served.owner
+
+
 def _locked(lock: IO[str]) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

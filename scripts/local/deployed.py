@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.local import environment, wire
+from scripts.local.dotenv import dotenv
 from scripts.local.layout import HOST, ROOT, Layout
 from scripts.local.stack import Stack
 
@@ -33,13 +34,6 @@ class Deployed:
         return self.log_file.read_text(errors="replace")
 
 
-def dotenv(project: str | None = None) -> dict[str, str]:
-    """What the CLI would read from `functions/.env`, and for a project of that name from `functions/.env.PROJECT`."""
-    files = [FUNCTIONS / ".env"] + ([FUNCTIONS / f".env.{project}"] if project else [])
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-
-
 @contextmanager
 def deployed(
     target: str,
@@ -58,7 +52,7 @@ def deployed(
         port = probe.getsockname()[1]
     settings: dict[str, str | None] = {
         **environment.scrubbed(os.environ),
-        **dotenv(stack.project),
+        **dotenv(FUNCTIONS, stack.project),
         "FUNCTION_TARGET": target,
         "FUNCTIONS_EMULATOR": "true",
         "FIREBREAK_STANDINS": stack.standins_url,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from scripts.local import environment, processes, ready
+from scripts.local import dotenv, environment, processes, ready
 from scripts.local.layout import HOST, PROJECT, ROOT, Layout
 from scripts.local.progress import Say
 from scripts.local.unavailable import Unavailable
@@ -53,6 +53,8 @@ def _start(layout: Layout, env: Mapping[str, str], say: Say, tries: int = 3) -> 
 def _check(layout: Layout) -> None:
     if not layout.cli.exists():
         raise Unavailable("the Firebase CLI is not installed here; run `scripts/setup`")
+    if faults := dotenv.wrong(layout.root / "functions", PROJECT):
+        raise Unavailable(f"functions/.env, or .env.{PROJECT} over it: {'; '.join(faults)}; mend it and try again")
     for name, port in layout.ports.items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

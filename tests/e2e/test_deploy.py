@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.local.deployed import FUNCTIONS, dotenv
+from scripts.local.deployed import FUNCTIONS
+from scripts.local.dotenv import dotenv
 from scripts.local.layout import ROOT
 
 CALLABLES = ["generate", "usage"]
@@ -59,7 +60,7 @@ def test_concurrency_is_the_number_of_threads() -> None:
     params = {param["name"]: param for param in manifest()["params"]}
 
     assert params["THREADS"]["type"] == "int"
-    assert dotenv()["THREADS"] == str(params["THREADS"]["default"])
+    assert dotenv(FUNCTIONS)["THREADS"] == str(params["THREADS"]["default"])
 
 
 def test_what_is_uploaded_holds_no_secret_and_no_leftovers() -> None:
@@ -68,7 +69,7 @@ def test_what_is_uploaded_holds_no_secret_and_no_leftovers() -> None:
     assert codebase["codebase"] == "firebreak"
     assert codebase["runtime"] == "python313"
     assert {"venv", "**/__pycache__/**", "*.local"} <= set(codebase["ignore"])
-    assert "GEMINI_API_KEY" not in dotenv()
+    assert "GEMINI_API_KEY" not in dotenv(FUNCTIONS)
 
 
 def test_main_is_imported_with_what_the_cloud_installs_alone_and_without_the_model_client() -> None:

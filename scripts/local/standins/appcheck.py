@@ -82,12 +82,15 @@ class AppCheck:
         for name, value in asked.items():
             if type(value) is not (_CLAIMS | _ODD_CLAIMS).get(name):
                 raise GoogleError(400, f"mint takes {', '.join(_CLAIMS)}; not {name}={value!r}")
+        project = asked.get("projectId", PROJECT)
+        if not project.startswith("demo-"):
+            raise GoogleError(400, "only tokens for demo- projects are minted here")
         now = int(time.time())
         expires = now + asked.get("ttlSeconds", _LIMITED_USE_S if asked.get("limitedUse") else _HOUR_S)
         claims: dict[str, object] = {
             "iss": _ISSUER,
             "sub": asked.get("appId", APP_ID),
-            "aud": [f"projects/{PROJECT_NUMBER}", f"projects/{asked.get('projectId', PROJECT)}"],
+            "aud": [f"projects/{PROJECT_NUMBER}", f"projects/{project}"],
             "provider": "custom",
             "jti": secrets.token_urlsafe(16),
             "iat": min(now, expires) - _BACKDATE_S,
