@@ -366,11 +366,20 @@ def test_a_call_costs_what_the_page_says(
     counted: Counted,
     gemini: StandIn,
     headers: Headers,
-    user: SignedIn,
+    sign_up: Callable[[], SignedIn],
     firestore: Client,
 ) -> None:
     def ask(status: int, data: Mapping[str, Json], sent: Headers = headers, to: Deployed = generate_counted) -> None:
         assert post(to, data, sent)[0] == status
+
+    def new_user(tokens: int | None = None) -> Headers:
+        """One that no instance knows; with so many tokens, where that is said."""
+        user = sign_up()
+        if tokens is not None:
+            firestore().document("token_buckets", user.uid).set(
+                {"tokens": tokens, "updatedAt": google_firestore.SERVER_TIMESTAMP}
+            )
+        return headers | {"Authorization": f"Bearer {user.id_token}"}
 
     bills: dict[str, tuple[int, int, int]] = {}
     ask(401, {"prompt": "hi"}, {})
@@ -378,15 +387,18 @@ def test_a_call_costs_what_the_page_says(
     ask(400, {"prompt": 7})
     bills["refused before the bucket: shape, App Check, sign-in, field"] = counted.bill()
 
+    ask(200, {"prompt": "hi"})
+    bills["`generate`, admitted, user new to the instance"] = counted.bill()
+
     ask(200, {"prompt": "hi", "requestId": "first"})
-    bills["`generate`, admitted"] = counted.bill()
+    bills["`generate`, admitted, user known to the instance"] = counted.bill()
 
     ask(409, {"prompt": "hi", "requestId": "first"})
     bills["`generate`, the same `requestId` again"] = counted.bill()
 
-    ask(200, {"prompt": "five words in every line\n" * (LIMIT // 20)})
+    ask(200, {"prompt": "five words in every line\n" * (LIMIT // 20)}, new_user())
     assert [call["method"] for call in gemini.log()][-2:] == ["countTokens", "generateContent"]
-    bills["`generate`, admitted after the model has counted the prompt"] = counted.bill()
+    bills["`generate`, admitted, user new, after the model has counted the prompt"] = counted.bill()
 
     for _ in range(8):
         ask(200, {"prompt": "hi", "maxOutputTokens": 10})
@@ -394,15 +406,15 @@ def test_a_call_costs_what_the_page_says(
     ask(200, {}, to=usage_counted)
     bills["`usage`, with 10 calls to show"] = counted.bill()
 
-    gemini.script({"text": "long", "usage": {"totalTokenCount": 2 * LIMIT}})
+    gemini.script({"text": "long", "usage": {"totalTokenCount": 3_000}})
     ask(200, {"prompt": "hi"})
-    bills["`generate`, admitted, used more than estimated"] = counted.bill()
+    bills["`generate`, admitted, user known, used more than estimated"] = counted.bill()
 
-    ask(429, {"prompt": "hi"})
-    bills["`generate`, refused: tokens, too-large, blocked"] = counted.bill()
-    firestore().document("token_buckets", user.uid).update({"override": 0})
-    ask(403, {"prompt": "hi"})
-    assert counted.bill() == bills["`generate`, refused: tokens, too-large, blocked"]
+    poor = new_user(tokens=5)
+    ask(429, {"prompt": "hi"}, poor)
+    bills["`generate`, refused, user new: tokens, too-large, blocked"] = counted.bill()
+    ask(429, {"prompt": "hi"}, poor)
+    bills["`generate`, refused, user known: tokens, too-large, blocked"] = counted.bill()
 
     assert bills == operations()
 
@@ -432,12 +444,12 @@ def rates() -> Rates:
 
 def test_the_pages_sums_follow_from_its_prices_and_counts(rates: Rates) -> None:
     read, write, delete = (float(price) for price in re.findall(r"[RWD] = (0\.[0-9]+)", PAGE)[:3])
-    reads, writes, deletes = operations()["`generate`, admitted"]
+    reads, writes, deletes = operations()["`generate`, admitted, user new to the instance"]
     million_of_3_s = 3e6 * (rates.vcpu_s + rates.gib_s / 2)
 
     for sum_in_dollars in (
         10 * (reads * read + writes * write + deletes * delete),
-        10 * operations()["`generate`, refused: tokens, too-large, blocked"][0] * read,
+        10 * operations()["`generate`, refused, user new: tokens, too-large, blocked"][0] * read,
         1e6 * rates.invocation,
         million_of_3_s,
         million_of_3_s / 8,
