@@ -12,6 +12,7 @@ from firebreak.settings import KNOBS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+BENCH = ROOT / "docs" / "bench.md"
 DEMO = ROOT / "docs" / "demo.txt"
 ENDINGS = ROOT / "docs" / "endings.md"
 ENV_EXAMPLE = ROOT / "functions" / ".env.example"
@@ -58,12 +59,19 @@ def demo() -> Iterator[str]:
     yield "```"
 
 
+def bench() -> Iterator[str]:
+    """The targets of the last recorded `make bench`, the first table of docs/bench.md."""
+    rows = [line for line in BENCH.read_text().split("\n\n") if line.startswith("|")]
+    yield rows[0].rstrip()
+
+
 def endings() -> Iterator[str]:
     """How streams end, as the tests saw it."""
     yield ENDINGS.read_text().rstrip()
 
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "bench": bench,
     "demo": demo,
     "endings": endings,
     "knobs": knobs,
