@@ -251,4 +251,4 @@ def test_any_sequence_keeps_the_promises(machine: type[Promises]) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(7_200)
 def test_a_hundred_thousand_steps_keep_the_promises(machine: type[Promises]) -> None:
-    run_state_machine_as_test(machine, settings=profile(1_000, 100))
+    run_state_machine_as_test(machine, settings=profile(2_000, 50))
