@@ -134,7 +134,7 @@ class Settings:
     weights: Mapping[str, Price] = knobs.knob(
         "WEIGHTS",
         knobs.prices,
-        "see knobs.prices",
+        "model kind=weight …",
         "What a token costs the bucket, by model and kind; what is not named costs 1.",
         "",
     )

@@ -120,7 +120,10 @@ def _exactly(evidence: Evidence) -> Claim:
     return Claim(
         text="it is admitted exactly as far as the bucket goes",
         held=bool(remaining) and max(remaining) < estimate and level < estimate,
-        evidence=f"a call needs {estimate:,}; {max(remaining, default=0):,} remained at its last {len(late)} refusals",
+        evidence=(
+            f"a call needs {estimate:,}; at most {max(remaining, default=0):,} remained at its last {len(late)} "
+            f"refusals, {level:,} in the end"
+        ),
     )
 
 

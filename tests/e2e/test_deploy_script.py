@@ -74,6 +74,12 @@ def tree(tmp_path: Path) -> Path:
     for name in ("scripts/deploy", "firestore.rules", "firestore.indexes.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "scripts/__init__.py").write_bytes((ROOT / "scripts/__init__.py").read_bytes())
+    (tmp_path / "scripts/local").symlink_to(ROOT / "scripts/local")
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions/.env").write_bytes((ROOT / "functions/.env").read_bytes())
+    for name in ("venv", "firebreak"):
+        (tmp_path / "functions" / name).symlink_to(ROOT / "functions" / name)
     for name, text in {
         "node_modules/.bin/firebase": 'echo "$@" >> asked',
         "bin/node": 'mkdir -p "$3/ours" "$3/theirs"; echo ours > "$3/ours/firestore.rules"; '
@@ -101,6 +107,12 @@ def deploy(tree: Path, *arguments: str, typed: str | None = None, **env: str) ->
 
 def test_it_deploys_the_functions_of_this_codebase_and_nothing_else(tree: Path) -> None:
     assert deploy(tree, "shop") == (0, [FUNCTIONS])
+
+
+def test_it_deploys_nothing_that_would_refuse_every_call(tree: Path) -> None:
+    (tree / "functions/.env.shop").write_text("MAX_DAILY_TOKENS=many\n")
+
+    assert deploy(tree, "shop") == (1, [])
 
 
 @pytest.mark.parametrize("arguments", [[""], ["demo-firebreak"]])
