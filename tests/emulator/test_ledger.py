@@ -116,6 +116,19 @@ def test_a_debt_cannot_vanish_under_the_cap(ledger: Ledger, direct: firestore.Cl
     ledger.reserve(uid, "t", ask(LIMIT - 3_000))
 
 
+def test_a_user_who_was_blocked_meanwhile_owes_what_the_call_cost_and_no_more(
+    ledger: Ledger, direct: firestore.Client, uid: str
+) -> None:
+    hold = ledger.reserve(uid, "r", ask())
+    direct.collection("token_buckets").document(uid).update({"override": 0, "version": firestore.Increment(1)})
+
+    ledger.settle(hold, actual=1_500, counters=COUNTERS)
+
+    seen = books(direct, uid)
+    assert seen.bucket is not None
+    assert seen.bucket["tokens"] == LIMIT - 1_500
+
+
 def test_a_refund_is_never_above_the_limit(ledger: Ledger, uid: str) -> None:
     ledger.settle(ledger.reserve(uid, "r", ask()), actual=0, counters=COUNTERS)
 
