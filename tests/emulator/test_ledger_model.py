@@ -78,7 +78,7 @@ class Promises(RuleBasedStateMachine):
         super().__init__()
         self.proxy.clear()
         self.uid = uuid.uuid4().hex
-        self.limit = self.highest = LIMIT
+        self.limit = self.highest = self.lowest = LIMIT
         self.passed_us = 0
         self.began = time.monotonic()
         self.spent: list[Spent] = []
@@ -178,6 +178,7 @@ class Promises(RuleBasedStateMachine):
     def limit_changes(self, limit: int) -> None:
         self.limit = limit
         self.highest = max(self.highest, limit)
+        self.lowest = min(self.lowest, limit)
 
     @rule()
     def what_was_late_arrives(self) -> None:
@@ -215,8 +216,8 @@ class Promises(RuleBasedStateMachine):
 
     @invariant()
     def no_token_is_charged_twice(self) -> None:
-        """As long as the limit has not fallen, the level is at least what the calls have left of it."""
-        if self.seen.bucket is not None and self.highest == self.limit == LIMIT:
+        """As long as no limit was ever lower, the level is at least what the calls have left of the first."""
+        if self.seen.bucket is not None and self.lowest == LIMIT:
             assert self.seen.bucket["tokens"] >= LIMIT - self.seen.charged
 
     @invariant()
