@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from firebreak.bucket.ledger import Ledger
@@ -13,7 +14,7 @@ from firebreak.gemini.admit import Account, admit, report
 from firebreak.gemini.client import Gemini
 from firebreak.gemini.failure import ModelFailure
 from firebreak.gemini.message import Chunk
-from firebreak.gemini.prices import Tally, Usage
+from firebreak.gemini.prices import Tally
 from firebreak.gemini.request import Request
 
 
@@ -72,7 +73,7 @@ class Bill:
         """Log what does not fit: usage that cannot be, and bounds that did not hold."""
         usage, estimated = self._tally.usage, self._tally.estimate
         if not usage.believable or not usage.adds_up:
-            emit(Event.USAGE, severity=Severity.WARNING, model=self._request.model, **_counts(usage))
+            emit(Event.USAGE, severity=Severity.WARNING, model=self._request.model, **asdict(usage))
         if self.charge > estimated:
             emit(Event.OVERRUN, severity=Severity.WARNING, estimated=estimated, actual=self.charge)
         bound = estimate.prompt_bound(self._request)
@@ -100,7 +101,3 @@ def billed(request: Request, request_id: str, payer: Account, *, ledger: Ledger,
         bill.remaining = settled.remaining
         note(charged=charge, booked=settled.booked)
         bill.audit()
-
-
-def _counts(usage: Usage) -> dict[str, int | None]:
-    return {name: getattr(usage, name) for name in ("prompt", "output", "thought", "cached", "tool", "total")}
