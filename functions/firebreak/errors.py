@@ -27,8 +27,13 @@ class Reason(StrEnum):
     SHAPE = "shape"
     ORIGIN = "origin"
     FIELD = "field"
+    SWITCH = "switch"
     APP_CHECK = "app-check"
     SIGN_IN = "sign-in"
+    REQUESTS = "requests"
+    READS = "reads"
+    WRITES = "writes"
+    POOL = "pool"
     TOKENS = "tokens"
     TOO_LARGE = "too-large"
     BLOCKED = "blocked"
@@ -88,6 +93,12 @@ class InvalidField(Refused):
     advice = "Mend the field that the message names."
 
 
+class SwitchedOff(Refused):
+    code, reason = Code.UNAVAILABLE, Reason.SWITCH
+    text = "This part of the app is switched off."
+    advice = "Show the message: it is the operator's. Retry after `retryAfterSeconds`, not before."
+
+
 class AppCheckFailed(Refused):
     code, reason = Code.UNAUTHENTICATED, Reason.APP_CHECK
     text = "App Check: the token is missing or not valid."
@@ -98,6 +109,36 @@ class SignInRequired(Refused):
     code, reason = Code.UNAUTHENTICATED, Reason.SIGN_IN
     text = "Sign in first: the ID token is missing or not valid."
     advice = "Sign the user in (anonymously will do) and call again."
+
+
+class RequestsUsedUp(Refused):
+    code, reason = Code.RESOURCE_EXHAUSTED, Reason.REQUESTS
+    text = "The hourly requests are used up."
+    advice = "Wait `retryAfterSeconds`. `kind` tells which limit: read and write requests are counted apart."
+
+
+class MeterExceeded(Refused):
+    """A request that would read or write more of Firestore than it may."""
+
+    code = Code.RESOURCE_EXHAUSTED
+
+
+class ReadsExceeded(MeterExceeded):
+    reason = Reason.READS
+    text = "The request would read more documents than one request may."
+    advice = "Ask for less in one request; what was written before it stopped stays written. Waiting does not help."
+
+
+class WritesExceeded(MeterExceeded):
+    reason = Reason.WRITES
+    text = "The request would write more documents than one request may."
+    advice = "Split the request; what was written before it stopped stays written. Waiting does not help."
+
+
+class PoolEmpty(Refused):
+    code, reason = Code.RESOURCE_EXHAUSTED, Reason.POOL
+    text = "The app's tokens of this hour are used up, by all users together."
+    advice = "Wait `retryAfterSeconds`; the user's own tokens are untouched."
 
 
 class BucketEmpty(Refused):
@@ -184,4 +225,6 @@ class Internal(Refused):
     advice = "Report it; the log holds the type and the frames."
 
 
-KINDS: tuple[type[Refused], ...] = tuple(Refused.__subclasses__())
+KINDS: tuple[type[Refused], ...] = tuple(
+    kind for direct in Refused.__subclasses__() for kind in direct.__subclasses__() or (direct,)
+)

@@ -27,6 +27,9 @@ class Event(StrEnum):
     PROMPT_BOUND = "firebreak.prompt_bound"
     USAGE = "firebreak.usage"
     SHADOW = "firebreak.shadow"
+    SWITCH = "firebreak.switch"
+    BUDGET = "firebreak.budget"
+    CAP = "firebreak.cap"
 
 
 class Severity(StrEnum):

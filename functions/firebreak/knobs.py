@@ -9,6 +9,7 @@ from firebreak.gemini.prices import BELIEVABLE, EVEN, ONE, Price, Weights
 
 # With more, a microsecond would buy whole tokens, and the bucket counts in both.
 MOST_TOKENS = 10**10
+MOST_REQUESTS = 10**6
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 _KINDS = frozenset({"prompt", "output", "thought", "cached", "tool"})
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
@@ -100,6 +101,48 @@ def tiers(text: str) -> Mapping[str, int]:
             raise ValueError(f"must be name=tokens, each name once, not {entry!r}")
         found[name.strip()] = whole(0, MOST_TOKENS)(limit.strip())
     return found
+
+
+def per_tier(lowest: int, highest: int) -> Callable[[str], Mapping[str, int]]:
+    """A number for all, then name=number for those who differ, as `600,anonymous=60`; the first is under `default`."""
+
+    def parse(text: str) -> Mapping[str, int]:
+        number = whole(lowest, highest)
+        default, *others = names(text) or ("",)
+        found = {"default": number(default)}
+        for entry in others:
+            name, equals, value = (part.strip() for part in entry.partition("="))
+            if not equals or not name or name in found:
+                raise ValueError(f"must be a number, then name=number, each name once, not {entry!r}")
+            found[name] = number(value)
+        return found
+
+    return parse
+
+
+def shares(text: str) -> Mapping[str, int]:
+    """Percents by name, as name=percent, 100 at most together."""
+    found: dict[str, int] = {}
+    for entry in names(text):
+        name, equals, percent = (part.strip() for part in entry.partition("="))
+        if not equals or not name or name in found or name == "common":
+            raise ValueError(f"must be name=percent, each name once and none of them common, not {entry!r}")
+        found[name] = whole(0, 100)(percent)
+    if sum(found.values()) > 100:
+        raise ValueError(f"must be 100 at most together, not {sum(found.values())}")
+    return found
+
+
+def some_of(*words: str) -> Callable[[str], frozenset[str]]:
+    """Some of these words, or none."""
+
+    def parse(text: str) -> frozenset[str]:
+        wrong = next((name for name in names(text) if name not in words), None)
+        if wrong is not None:
+            raise ValueError(f"must hold words of {', '.join(words)}, not {wrong!r}")
+        return frozenset(names(text))
+
+    return parse
 
 
 def prices(text: str) -> Mapping[str, Price]:

@@ -59,6 +59,58 @@ class Settings:
         "Tokens a day by the custom claim `tier`, as `free=20000,pro=500000`; another or no claim: the two above.",
         "",
     )
+    read_requests_per_hour: Mapping[str, int] = knobs.knob(
+        "READ_REQUESTS_PER_HOUR",
+        knobs.per_tier(0, knobs.MOST_REQUESTS),
+        "number, tier=number, …",
+        "Requests that only read (`usage`, `traverse`) a user may send in an hour; by tier, `anonymous` among them.",
+        "1200,anonymous=300",
+    )
+    write_requests_per_hour: Mapping[str, int] = knobs.knob(
+        "WRITE_REQUESTS_PER_HOUR",
+        knobs.per_tier(0, knobs.MOST_REQUESTS),
+        "number, tier=number, …",
+        "The same for requests that write or ask the model (`generate`, `mutate`).",
+        "600,anonymous=120",
+    )
+    pool_tokens_per_hour: int = knobs.number(
+        "POOL_TOKENS_PER_HOUR",
+        0,
+        knobs.MOST_TOKENS,
+        "Tokens that all users together may spend in an hour, refilled continuously; 0: no such limit.",
+        2_000_000,
+    )
+    pool_shares: Mapping[str, int] = knobs.knob(
+        "POOL_SHARES",
+        knobs.shares,
+        "tier=percent, …",
+        "Percent of the pool kept for a tier (`anonymous` and `default` too); what is left over is for whoever is first.",
+        "anonymous=10,default=50",
+    )
+    max_request_reads: int = knobs.number(
+        "MAX_REQUEST_READS",
+        0,
+        1_000_000,
+        "Firestore documents one request may read, where its callable names no number.",
+        100,
+    )
+    max_request_writes: int = knobs.number(
+        "MAX_REQUEST_WRITES",
+        0,
+        1_000_000,
+        "Firestore documents one request may write, where its callable names no number.",
+        100,
+    )
+    kill_switch: frozenset[str] = knobs.knob(
+        "KILL_SWITCH",
+        knobs.some_of("gemini", "firestore", "all"),
+        "gemini, firestore, all",
+        "Switched off by a deploy: refused without one external call. `scripts/ops.py switch` needs no deploy.",
+        "",
+    )
+    switch_ttl_s: int = knobs.number(
+        "SWITCH_TTL_S", 1, 300, "Seconds an instance goes by what it last read of the switch.", 15
+    )
     allowed_origins: tuple[str, ...] = knobs.knob(
         "ALLOWED_ORIGINS",
         knobs.origins,
