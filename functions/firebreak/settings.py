@@ -84,7 +84,7 @@ class Settings:
         "POOL_SHARES",
         knobs.shares,
         "tier=percent, …",
-        "Percent of the pool kept for a tier (`anonymous` and `default` too); what is left over is for whoever is first.",
+        "Percent of the pool kept for a tier (`anonymous` and `default` too); the rest is for whoever comes first.",
         "anonymous=10,default=50",
     )
     max_request_reads: int = knobs.number(
