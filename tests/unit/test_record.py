@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.record import Corrupt, document_id, from_us, read_bucket, to_us
+from firebreak.bucket.record import Bucket, Corrupt, document_id, from_us, read_bucket, to_us
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 UIDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128) | st.text(
@@ -69,3 +69,17 @@ def test_a_corrupt_bucket_admits_nobody(fields: dict[str, object]) -> None:
 
     with pytest.raises(Corrupt):
         read_bucket(data, updated=NOW, read=NOW)
+
+
+def bucket(override: int | None) -> Bucket:
+    return Bucket(level=None, version=None, override=override, updated=None)
+
+
+@pytest.mark.parametrize(
+    ("override", "percent", "limit"),
+    [(None, 50, 1_000), (400, 100, 400), (400, 50, 200), (1, 50, 1), (0, 50, 0), (0, 100, 0)],
+)
+def test_a_limit_of_the_buckets_own_is_tightened_like_every_other_and_blocks_nobody_whom_it_did_not(
+    override: int | None, percent: int, limit: int
+) -> None:
+    assert bucket(override).limit(1_000, percent=percent) == limit

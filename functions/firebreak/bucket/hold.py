@@ -6,11 +6,15 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What a call wants: `estimate` is an upper bound on its tokens, `limit` the user's tokens a day."""
+    """What a call wants: `estimate` is an upper bound on its tokens, `limit` the user's tokens a day.
+
+    `percent` of a limit that the bucket has for itself hold; `limit` is tightened already.
+    """
 
     estimate: int
     limit: int
     model: str
+    percent: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +26,4 @@ class Hold:
     estimated: int
     limit: int
     held_at: datetime
+    percent: int = 100

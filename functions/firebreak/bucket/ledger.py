@@ -74,7 +74,7 @@ class Ledger:
             documents, hold, actual=actual, counters=counters, memory=self._memory, clock=self._clock
         ).run()
 
-    def overview(self, uid: str, *, limit: int) -> Overview:
+    def overview(self, uid: str, *, limit: int, percent: int = 100) -> Overview:
         """What a user has left; costs no write.
 
         Raises:
@@ -88,7 +88,7 @@ class Ledger:
             emit(Event.STORE, severity=Severity.ERROR, step="overview", error=type(error).__name__)
             raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from error
         bucket, now_us = read.bucket, read.at_us
-        limit = limit if bucket.override is None else bucket.override
+        limit = bucket.limit(limit, percent=percent)
         level = bucket.level or Level(tokens=limit, updated_us=now_us)
         level = arithmetic.refill(level, limit=limit, now_us=now_us) if limit else Level(tokens=0, updated_us=0)
         return Overview(

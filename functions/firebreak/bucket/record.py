@@ -40,6 +40,12 @@ class Bucket:
     override: int | None
     updated: datetime | None
 
+    def limit(self, default: int, *, percent: int) -> int:
+        """Tokens a day: `default`, unless the bucket has its own, of which `percent` hold while limits are tightened."""
+        if self.override is None:
+            return default
+        return min(self.override, max(1, self.override * percent // 100))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:

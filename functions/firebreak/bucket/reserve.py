@@ -132,7 +132,7 @@ class Reservation:
         return read.bucket
 
     def _take(self, bucket: Bucket) -> tuple[Level, int]:
-        limit = self._ask.limit if bucket.override is None else bucket.override
+        limit = bucket.limit(self._ask.limit, percent=self._ask.percent)
         if limit == 0:
             raise Blocked(limit=0)
         before = bucket.level or Level(tokens=limit, updated_us=self._now_us)
@@ -180,7 +180,14 @@ class Reservation:
         raise Duplicate(status=call.status, charged=charged)
 
     def _held(self, held_at: datetime, estimated: int, limit: int) -> Hold:
-        return Hold(uid=self._uid, request_id=self._request_id, estimated=estimated, limit=limit, held_at=held_at)
+        return Hold(
+            uid=self._uid,
+            request_id=self._request_id,
+            estimated=estimated,
+            limit=limit,
+            held_at=held_at,
+            percent=self._ask.percent,
+        )
 
     def _give_up(self, refusal: Refused, *, cause: Exception | None) -> Hold:
         """Refuse; but never with a live attempt, which could be applied after the refusal (rule 5)."""

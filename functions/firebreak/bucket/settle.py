@@ -135,7 +135,7 @@ class Settlement:
 
     def _owed(self, bucket: Bucket, level: Level, now_us: int) -> Level:
         """The level as of now less what the call cost above its estimate (rule 7): may be negative."""
-        limit = self._hold.limit if bucket.override is None else bucket.override
+        limit = bucket.limit(self._hold.limit, percent=self._hold.percent)
         # Whoever was blocked meanwhile owes all the same, and is refilled again once that ends.
         full = arithmetic.refill(level, limit=limit, now_us=now_us) if limit else level
         debt = self._actual - self._hold.estimated
