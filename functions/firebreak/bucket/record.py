@@ -41,7 +41,7 @@ class Bucket:
     updated: datetime | None
 
     def limit(self, default: int, *, percent: int) -> int:
-        """Tokens a day: `default`, unless the bucket has its own, of which `percent` hold while limits are tightened."""
+        """Tokens a day: `default`, unless the bucket has its own; of that `percent` hold while limits are tightened."""
         if self.override is None:
             return default
         return min(self.override, max(1, self.override * percent // 100))
