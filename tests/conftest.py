@@ -1,5 +1,6 @@
 """One local stack for the whole run, and the hands to reach into it: stand-ins, users, App Check tokens, Firestore."""
 
+import importlib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,9 +10,13 @@ from typing import Any
 import pytest
 from google.cloud import firestore as google_firestore
 
+from scripts.local.inject import raw_firestore
 from scripts.local.layout import ROOT
 from scripts.local.stack import Stack, Unavailable, running
 from scripts.local.wire import call
+
+for guarded in raw_firestore.CLIENTS:
+    raw_firestore.guard(importlib.import_module(guarded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
     items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], 0))
     items.sort(key=lambda item: item.path.name == "test_logs.py")
+
+
+@pytest.fixture(autouse=True)
+def metered_only() -> Iterator[None]:
+    """No test calls Firestore past the meters, even if it swallows the failure."""
+    before = len(raw_firestore.FAILED)
+    yield
+    assert raw_firestore.FAILED[before:] == []
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +130,8 @@ def firestore(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Callable[..., go
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", stack.firestore_host)
 
     def client(**options: Any) -> google_firestore.Client:
-        return google_firestore.Client(project=stack.project, **options)
+        made = google_firestore.Client(project=stack.project, **options)
+        return raw_firestore.raw(made, "looks at what the functions have stored")
 
     return client
 

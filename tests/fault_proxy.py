@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Any
 
 import grpc
+from google.cloud.firestore_v1.types import ListDocumentsResponse, RunQueryResponse
 
 SERVICE = "/google.firestore.v1.Firestore/"
 STREAMS = frozenset({"BatchGetDocuments", "RunQuery", "RunAggregationQuery", "ListDocuments"})
@@ -49,6 +50,8 @@ class FaultProxy:
 
     def __init__(self, target: str) -> None:
         self.calls: Counter[str] = Counter()
+        self.documents: Counter[str] = Counter()
+        """Documents that the store sent, by method."""
         self.address = ""
         self._channel = grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", -1)])
         self._lock = threading.Lock()
@@ -67,6 +70,7 @@ class FaultProxy:
             self._faults.clear()
             self._late.clear()
             self.calls.clear()
+            self.documents.clear()
 
     def forget(self) -> None:
         """Forget what is planned and has not come about."""
@@ -99,7 +103,10 @@ class FaultProxy:
         def send() -> list[bytes]:
             if method in STREAMS:
                 stream = self._channel.unary_stream(SERVICE + method)
-                return list(stream(request, metadata=metadata, timeout=FORWARD_S))
+                replies = list(stream(request, metadata=metadata, timeout=FORWARD_S))
+                with self._lock:
+                    self.documents[method] += sum(_documents(method, reply) for reply in replies)
+                return replies
             return [self._channel.unary_unary(SERVICE + method)(request, metadata=metadata, timeout=FORWARD_S)]
 
         fault = self._next(method, request)
@@ -137,6 +144,14 @@ class FaultProxy:
                     self._faults.remove(fault)
                 return fault
             return None
+
+
+def _documents(method: str, reply: bytes) -> int:
+    if method == "RunQuery":
+        return int(RunQueryResponse.pb(RunQueryResponse.deserialize(reply)).HasField("document"))
+    if method == "ListDocuments":
+        return len(ListDocumentsResponse.deserialize(reply).documents)
+    return int(method == "BatchGetDocuments")
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types

@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from scripts.local.layout import ROOT, Layout
 from scripts.local.stack import Stack
@@ -24,6 +27,14 @@ for name, token, consume in json.load(sys.stdin):
     except Exception as error:
         print(json.dumps([name, type(error).__name__, str(error)]))
 """
+CALL = """from google.cloud import firestore
+
+client = firestore.Client(project="demo-firebreak")
+try:
+    client.document("users/u").{call}
+except Exception as error:
+    print(type(error).__name__)
+"""
 WHERE = "from firebase_admin.app_check import _AppCheckService as s; print(s._JWKS_URL, s._VERIFY_URL_FORMAT)"
 
 
@@ -39,6 +50,16 @@ def python(code: str, env: Mapping[str, str], stdin: str = "") -> str:
         check=True,
     )
     return result.stdout
+
+
+def call_firestore(file: Path, call: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """The error that a call of the SDK's own client in `file` meets, and what the function's log says."""
+    file.write_text(CALL.format(call=call))
+    local = {"PYTHONPATH": str(ROOT / "scripts/local/inject"), "FIRESTORE_EMULATOR_HOST": "127.0.0.1:9", **env}
+    done = subprocess.run(
+        [sys.executable, file], env={**os.environ, **local}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip(), done.stderr
 
 
 def verify(stack: Stack, *tokens: tuple[str, str, bool]) -> dict[str, list[Any]]:
@@ -99,3 +120,27 @@ def test_the_real_key_reaches_only_functions_that_were_given_one() -> None:
 
     assert python(code, env).strip() == "stand-in"
     assert python(code, env | {"FIREBREAK_REAL_GEMINI_API_KEY": "real"}).strip() == "real"
+
+
+LOCAL = {"FUNCTIONS_EMULATOR": "true", "FIREBREAK_STANDINS": "http://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("call", ["get()", "set({})", "update({'n': 1})", "delete()", "collection('c').get()"])
+def test_a_function_that_calls_firestore_past_the_meters_fails_by_file_and_line(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "handler.py"
+
+    error, log = call_firestore(file, call, LOCAL | {"FIREBREAK_METERED_ONLY": "true"})
+
+    assert error == "RawFirestore"
+    assert log.startswith(f"{file}:5: a Firestore call")
+    assert "firebreak.metering.firestore.Metered" in log
+
+
+@pytest.mark.parametrize(
+    "env", [{}, LOCAL, {"FIREBREAK_METERED_ONLY": "true"}], ids=["outside", "not asked for", "deployed"]
+)
+def test_elsewhere_the_sdks_own_client_is_as_ever(env: dict[str, str], tmp_path: Path) -> None:
+    error, log = call_firestore(tmp_path / "handler.py", "get(retry=None, timeout=5)", env)
+
+    assert error == "ServiceUnavailable"
+    assert "Firestore call" not in log

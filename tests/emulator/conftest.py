@@ -33,7 +33,7 @@ def proxy(firestore_host: str, direct: firestore.Client) -> Iterator[FaultProxy]
 
 @pytest.fixture(scope="session")
 def through_proxy(proxy: FaultProxy) -> firestore.Client:
-    return client_at(proxy.address)
+    return client_at(proxy.address, because="the ledger's own tests count its calls at the wire")
 
 
 @pytest.fixture
@@ -48,3 +48,16 @@ def faults(proxy: FaultProxy) -> Iterator[FaultProxy]:
 def ledger(through_proxy: firestore.Client, faults: FaultProxy) -> Ledger:
     """The ledger under test: its every RPC goes through the proxy."""
     return Ledger(through_proxy)
+
+
+@pytest.fixture
+def full_pool(direct: firestore.Client) -> Iterator[None]:
+    """No document of the pool, before and after: it is full, and the functions of the stack find it so again."""
+    _forget_pool(direct)
+    yield
+    _forget_pool(direct)
+
+
+def _forget_pool(client: firestore.Client) -> None:
+    for document in client.collection("pool").list_documents():
+        document.delete()
