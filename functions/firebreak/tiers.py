@@ -1,10 +1,34 @@
-"""How many tokens a day a user has: by claim, by kind of sign-in, or the same for all."""
+"""What a user has, in tokens a day, requests an hour and a share of the pool: by claim, or by kind of sign-in."""
 
+from typing import Literal
+
+from firebreak.bucket.arithmetic import tightened
 from firebreak.settings import Settings
 
+ANONYMOUS = "anonymous"
+DEFAULT = "default"
 
-def daily_limit(knobs: Settings, *, tier: object, anonymous: bool) -> int:
-    """Tokens a day; `tier` is the custom claim, whatever it holds. A bucket's own override wins over this."""
+
+def daily_limit(knobs: Settings, *, tier: object, anonymous: bool, percent: int = 100) -> int:
+    """Tokens a day, tightened to `percent`; `tier` is the custom claim, whatever it holds.
+
+    A bucket's own override wins over this, and is tightened alike.
+    """
     if isinstance(tier, str) and tier in knobs.tiers:
-        return knobs.tiers[tier]
-    return knobs.anonymous_daily_tokens if anonymous else knobs.max_daily_tokens
+        limit = knobs.tiers[tier]
+    else:
+        limit = knobs.anonymous_daily_tokens if anonymous else knobs.max_daily_tokens
+    return tightened(limit, percent)
+
+
+def requests_per_hour(knobs: Settings, kind: Literal["read", "write"], *, tier: object, anonymous: bool) -> int:
+    """Requests of this kind an hour."""
+    limits = knobs.read_requests_per_hour if kind == "read" else knobs.write_requests_per_hour
+    return limits.get(tier_name(knobs, tier=tier, anonymous=anonymous), limits[DEFAULT])
+
+
+def tier_name(knobs: Settings, *, tier: object, anonymous: bool) -> str:
+    """The name under which a user is found in the knobs by tier, and that of their share of the pool."""
+    if isinstance(tier, str) and tier in knobs.tiers:
+        return tier
+    return ANONYMOUS if anonymous else DEFAULT

@@ -17,6 +17,7 @@ from firebreak.gemini.client import Developer, Gemini, Vertex
 from firebreak.gemini.contents import Media
 from firebreak.gemini.prices import FLAT, Price, Weights
 from firebreak.gemini.request import Bounds, parse
+from firebreak.pool import Pool
 from scripts.local.layout import Layout
 from tests.conftest import StandIn
 from tests.emulator.books import books
@@ -54,8 +55,9 @@ def counting(direct: firestore.Client) -> CountingLedger:
 
 
 @pytest.fixture
-def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
+def run(counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str) -> Run:
     client = Gemini(Developer(api_key="local"), host=gemini.url.removeprefix("http://"))
+    none = Pool(direct, tokens_per_hour=0, shares={})
 
     def generate(
         deadline_s: float = DEADLINE_S,
@@ -68,10 +70,11 @@ def run(counting: CountingLedger, gemini: StandIn, uid: str) -> Run:
         return spend.generate(
             parse({name: value for name, value in ({"prompt": "hi"} | data).items() if value is not None}, BOUNDS),
             "r",
-            Account(uid=uid, limit=limit, shadow=shadow, price=price),
+            Account(uid=uid, limit=limit, share="default", shadow=shadow, price=price),
             deadline_s=deadline_s,
             ledger=counting,
             gemini=gemini,
+            pool=none,
         )
 
     return generate

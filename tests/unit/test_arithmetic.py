@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.bucket.arithmetic import DAY_US, Level, Short, Taken, full_at_us, refill, take
+from firebreak.bucket.arithmetic import DAY_US, HOUR_US, Level, Short, Taken, full_at_us, refill, take
 
 LIMITS = st.integers(1, 10**10)
 TIMES = st.integers(0, 10 * DAY_US)
@@ -16,6 +16,17 @@ def level(tokens: int, updated_us: int = 0) -> Level:
 
 def test_half_a_day_buys_half_the_limit() -> None:
     assert refill(level(0), limit=1000, now_us=DAY_US // 2) == level(500, DAY_US // 2)
+
+
+def test_a_limit_an_hour_is_bought_in_an_hour() -> None:
+    assert refill(level(0), limit=1000, now_us=HOUR_US // 2, period_us=HOUR_US) == level(500, HOUR_US // 2)
+    assert full_at_us(level(250), limit=1000, period_us=HOUR_US) == HOUR_US * 3 // 4
+
+
+def test_what_does_not_fit_says_when_an_hourly_limit_will_have_bought_it() -> None:
+    decision = take(level(0), cost=1, limit=600, now_us=0, period_us=HOUR_US)
+
+    assert decision == Short(level=level(0), retry_after_s=6)
 
 
 def test_a_full_bucket_stays_at_the_limit() -> None:
@@ -81,14 +92,20 @@ def test_refill_in_steps_is_refill_at_once(limit: int, tokens: int, start_us: in
     assert start_us <= stepped.updated_us <= max(now_us, start_us)
 
 
-@given(LIMITS, st.lists(st.tuples(st.integers(0, 2 * DAY_US), st.floats(0, 1)), min_size=1, max_size=50))
-def test_admitted_in_any_window_is_at_most_limit_and_its_refill(limit: int, asks: list[tuple[int, float]]) -> None:
+@given(
+    LIMITS,
+    st.sampled_from([DAY_US, HOUR_US]),
+    st.lists(st.tuples(st.integers(0, 2 * DAY_US), st.floats(0, 1)), min_size=1, max_size=50),
+)
+def test_admitted_in_any_window_is_at_most_limit_and_its_refill(
+    limit: int, period_us: int, asks: list[tuple[int, float]]
+) -> None:
     bucket, now_us = level(limit), 0
     taken: list[tuple[int, int]] = []
     for wait_us, share in asks:
         now_us += wait_us
         cost = max(1, min(limit, round(limit * share)))
-        decision = take(bucket, cost=cost, limit=limit, now_us=now_us)
+        decision = take(bucket, cost=cost, limit=limit, now_us=now_us, period_us=period_us)
         if isinstance(decision, Taken):
             bucket = decision.level
             taken.append((bucket.updated_us, cost))
@@ -97,7 +114,7 @@ def test_admitted_in_any_window_is_at_most_limit_and_its_refill(limit: int, asks
         for last in range(first, len(taken)):
             window_us = taken[last][0] - since
             admitted = sum(cost for _, cost in taken[first : last + 1])
-            assert admitted * DAY_US <= limit * (DAY_US + window_us)
+            assert admitted * period_us <= limit * (period_us + window_us)
 
 
 @given(LIMITS, st.integers(-(10**12), 10**12))

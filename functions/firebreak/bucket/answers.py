@@ -1,26 +1,39 @@
 """What the store's errors prove about a commit, and what a client is told to wait."""
 
 from google.api_core.exceptions import (
-    Aborted,
-    AlreadyExists,
-    FailedPrecondition,
     GoogleAPICallError,
     InvalidArgument,
-    NotFound,
     PermissionDenied,
     RetryError,
     Unauthenticated,
 )
+
+from firebreak.errors import Contention, Refused, StoreUnavailable
+from firebreak.events import Event, Severity, emit
+from firebreak.metering import proof
 
 RETRY_AFTER_CONTENTION_S = 1
 RETRY_AFTER_STORE_S = 5
 
 STORE_ERRORS = (GoogleAPICallError, RetryError)
 # Answers that prove that this copy of a commit was not applied; any other error leaves it open.
-NOT_APPLIED = (FailedPrecondition, AlreadyExists, Aborted, NotFound, InvalidArgument, PermissionDenied, Unauthenticated)
+NOT_APPLIED = proof.NOT_APPLIED
 # Waiting does not mend these.
 PERMANENT = (PermissionDenied, Unauthenticated, InvalidArgument)
 
 
 class Unreadable(Exception):
     """The store answers, but has no such database, or one of another kind; waiting does not mend it."""
+
+
+def out_of_time(error: Exception | None, *, step: str) -> Refused:
+    """What a caller is told when `step` ran out of time, or waiting would not help."""
+    if isinstance(error, NOT_APPLIED) and not isinstance(error, PERMANENT):
+        return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
+    return unavailable(error, step=step)
+
+
+def unavailable(error: Exception | None, *, step: str) -> StoreUnavailable:
+    """What a caller is told of an outage, after it is logged."""
+    emit(Event.STORE, severity=Severity.ERROR, step=step, error=type(error).__name__)
+    return StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from firebreak.bucket.arithmetic import DAY_US, Level
+from firebreak.bucket.arithmetic import DAY_US, Level, tightened
 
 BUCKETS = "token_buckets"
 CALLS = "calls"
@@ -42,9 +42,7 @@ class Bucket:
 
     def limit(self, default: int, *, percent: int) -> int:
         """Tokens a day: `default`, unless the bucket has its own; of that `percent` hold while limits are tightened."""
-        if self.override is None:
-            return default
-        return min(self.override, max(1, self.override * percent // 100))
+        return default if self.override is None else tightened(self.override, percent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +89,7 @@ def read_bucket(data: Mapping[str, Any] | None, *, updated: datetime | None, rea
     """
     fields = data or {}
     bucket = Bucket(
-        level=None if data is None else _level(fields),
+        level=None if data is None else read_level(fields),
         version=_version(fields),
         override=_override(fields),
         updated=updated,
@@ -117,7 +115,12 @@ def read_call(data: Mapping[str, Any], *, updated: datetime) -> Call:
     )
 
 
-def _level(data: Mapping[str, Any]) -> Level:
+def read_level(data: Mapping[str, Any]) -> Level:
+    """A level from its fields; fractional tokens are rounded down.
+
+    Raises:
+        Corrupt: it is none.
+    """
     tokens, updated = data.get("tokens"), data.get("updatedAt")
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not math.isfinite(tokens):
         raise Corrupt("tokens is not a number")

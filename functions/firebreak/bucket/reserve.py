@@ -14,10 +14,10 @@ from firebreak.bucket import arithmetic
 from firebreak.bucket.answers import (
     NOT_APPLIED,
     PERMANENT,
-    RETRY_AFTER_CONTENTION_S,
     RETRY_AFTER_STORE_S,
     STORE_ERRORS,
     Unreadable,
+    out_of_time,
 )
 from firebreak.bucket.arithmetic import Level, Short
 from firebreak.bucket.document import Documents
@@ -25,7 +25,7 @@ from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.known import Known, Memory
 from firebreak.bucket.record import Bucket, Call, Corrupt, Status, to_us
 from firebreak.bucket.tries import Clock, Tries
-from firebreak.errors import Blocked, BucketEmpty, Contention, Duplicate, Refused, StoreUnavailable, TooLarge
+from firebreak.errors import Blocked, BucketEmpty, Duplicate, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit
 
 # A whole reserve, and the one write of a reserve that must be given up: together under 3 s.
@@ -70,7 +70,7 @@ class Reservation:
                 error = failed
                 if isinstance(failed, PERMANENT):
                     break
-        return self._give_up(self._out_of_time(error), cause=error)
+        return self._give_up(out_of_time(error, step="reserve"), cause=error)
 
     def check(self) -> None:
         """Refuse as `run` would, from what is known or one read; see `Ledger.check`."""
@@ -79,7 +79,7 @@ class Reservation:
             bucket, _ = self._known() or (self._read(tries), None)
             call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
-            raise self._out_of_time(error) from error
+            raise out_of_time(error, step="reserve") from error
         if call is not None:
             self._claim(call)
         self._take(bucket)
@@ -213,9 +213,3 @@ class Reservation:
             return self._documents.call(self._request_id, timeout_s=tries.rpc_s)
         except (*STORE_ERRORS, Corrupt):
             return None
-
-    def _out_of_time(self, error: Exception | None) -> Refused:
-        if isinstance(error, NOT_APPLIED) and not isinstance(error, PERMANENT):
-            return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
-        emit(Event.STORE, severity=Severity.ERROR, step="reserve", error=type(error).__name__)
-        return StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S)

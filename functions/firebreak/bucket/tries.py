@@ -39,6 +39,11 @@ class Tries:
             number += 1
 
     @property
+    def left_s(self) -> float:
+        """Seconds until the deadline."""
+        return max(0.0, self._end - self._clock.monotonic())
+
+    @property
     def rpc_s(self) -> float:
         """The timeout of the next RPC: what is left, within bounds."""
-        return min(RPC_S, max(RPC_LEAST_S, self._end - self._clock.monotonic()))
+        return min(RPC_S, max(RPC_LEAST_S, self.left_s))

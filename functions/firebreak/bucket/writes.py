@@ -3,7 +3,7 @@
 Everything else of a commit stays the SDK's. Both private names are what its own builders use.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,11 +12,12 @@ from google.cloud.firestore_v1.types import Write
 from google.protobuf.timestamp_pb2 import Timestamp
 
 type Scalar = str | int | datetime
+type Value = Scalar | Mapping[str, Value]
 
 _Bare = Write.pb()
 
 
-def create(batch: firestore.WriteBatch, document: firestore.DocumentReference, fields: Mapping[str, Scalar]) -> None:
+def create(batch: firestore.WriteBatch, document: firestore.DocumentReference, fields: Mapping[str, Value]) -> None:
     """Create the document; the commit fails if there is one."""
     write = _write(document, fields)
     write.current_document.exists = False
@@ -26,16 +27,20 @@ def create(batch: firestore.WriteBatch, document: firestore.DocumentReference, f
 def update(
     batch: firestore.WriteBatch,
     document: firestore.DocumentReference,
-    fields: Mapping[str, Scalar],
+    fields: Mapping[str, Value],
     *,
     increments: Mapping[str, int] | None = None,
     unchanged: datetime | None = None,
+    paths: Iterable[str] | None = None,
 ) -> None:
-    """Change fields and add to others; the commit fails if there is no document, or one changed since `unchanged`."""
+    """Change fields and add to others; the commit fails if there is no document, or one changed since `unchanged`.
+
+    `paths` names what changes where it is not whole fields: what lies beside it in a map stays.
+    """
     write = _write(document, fields)
     # Without a mask, even an empty one, the fields would replace all others.
     write.update_mask.SetInParent()
-    write.update_mask.field_paths.extend(fields)
+    write.update_mask.field_paths.extend(fields if paths is None else paths)
     # In the order of their paths, as the SDK sends them: their sums come back in this order.
     for path, by in sorted((increments or {}).items()):
         write.update_transforms.add(field_path=path).increment.integer_value = by
@@ -56,15 +61,20 @@ def _exactly(stamp: datetime) -> Timestamp:
     return whole
 
 
-def _write(document: firestore.DocumentReference, fields: Mapping[str, Scalar]) -> Any:  # noqa: ANN401 - a bare Write
+def _write(document: firestore.DocumentReference, fields: Mapping[str, Value]) -> Any:  # noqa: ANN401 - a bare Write
     write = _Bare()
     write.update.name = document._document_path  # noqa: SLF001 - see above
-    values = write.update.fields
+    _set(write.update.fields, fields)
+    return write
+
+
+def _set(values: Any, fields: Mapping[str, Value]) -> None:  # noqa: ANN401 - a bare map of Values
     for name, value in fields.items():
         if isinstance(value, str):
             values[name].string_value = value
         elif isinstance(value, int):
             values[name].integer_value = value
-        else:
+        elif isinstance(value, datetime):
             values[name].timestamp_value.FromDatetime(value)
-    return write
+        else:
+            _set(values[name].map_value.fields, value)

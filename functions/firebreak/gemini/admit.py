@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from firebreak.attest import User
 from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
-from firebreak.errors import Blocked, BucketEmpty, Contention, Refused, StoreUnavailable, TooLarge
+from firebreak.errors import Blocked, BucketEmpty, Contention, PoolEmpty, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit, pseudonym
 from firebreak.gemini import estimate
 from firebreak.gemini.client import Gemini
@@ -13,30 +13,46 @@ from firebreak.gemini.contents import Media
 from firebreak.gemini.failure import ModelFailure
 from firebreak.gemini.prices import FLAT, Price
 from firebreak.gemini.request import Bounds, Request
+from firebreak.pool import Draw, Pool
 from firebreak.settings import Settings
-from firebreak.tiers import daily_limit
+from firebreak.tiers import daily_limit, tier_name
 
 COUNT_DEADLINE_S = 5.0
 
 # What shadow mode admits. A duplicate is not a limit: the client asked for it not to run twice.
-LIMITS = (BucketEmpty, TooLarge, Blocked, Contention, StoreUnavailable)
+LIMITS = (PoolEmpty, BucketEmpty, TooLarge, Blocked, Contention, StoreUnavailable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who pays: `limit` in tokens a day; with `shadow` a limit is logged, not enforced."""
+    """Who pays: `limit` in tokens a day, tightened to `percent`, `share` of the pool.
+
+    With `shadow` a limit is logged, not enforced.
+    """
 
     uid: str
     limit: int
+    share: str
+    percent: int = 100
     shadow: bool = False
     price: Price = FLAT
 
 
-def account(user: User, model: str, knobs: Settings) -> Account:
-    """The account of a user's call of this model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """What an admitted call holds; None where shadow mode let it pass a limit, and nothing is booked of it there."""
+
+    hold: Hold | None
+    draw: Draw | None
+
+
+def account(user: User, model: str, knobs: Settings, *, percent: int) -> Account:
+    """The account of a user's call of this model, while `percent` of the daily limits hold."""
     return Account(
         uid=user.uid,
-        limit=daily_limit(knobs, tier=user.tier, anonymous=user.anonymous),
+        limit=daily_limit(knobs, tier=user.tier, anonymous=user.anonymous, percent=percent),
+        percent=percent,
+        share=tier_name(knobs, tier=user.tier, anonymous=user.anonymous),
         shadow=knobs.enforce == "shadow",
         price=knobs.weights.get(model, FLAT),
     )
@@ -57,19 +73,23 @@ def bounds(knobs: Settings) -> Bounds:
     )
 
 
-def admit(request: Request, request_id: str, payer: Account, ledger: Ledger, gemini: Gemini) -> Hold | None:
-    """Reserve; None where shadow mode lets a call pass that the limits refuse, and books nothing of it.
+def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, gemini: Gemini, pool: Pool) -> Admitted:
+    """Draw from the pool and reserve; in shadow mode a call passes that the limits refuse.
 
     Raises:
-        Refused: of the bucket; or of the model, if it was asked to count and would not.
+        Refused: of the pool or the bucket; or of the model, if it was asked to count and would not. Nothing is drawn.
     """
     try:
-        return _Admission(request, request_id, payer, ledger, gemini).reserve()
+        return _Admission(request, request_id, payer, ledger, gemini, pool).reserve()
     except LIMITS as refusal:
         if not payer.shadow:
             raise
-        emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(payer.uid))
-        return None
+        _shadow(refusal, payer)
+        return Admitted(hold=None, draw=None)
+
+
+def _shadow(refusal: Refused, payer: Account) -> None:
+    emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(payer.uid))
 
 
 def report(failure: ModelFailure, model: str) -> None:
@@ -85,14 +105,12 @@ class _Admission:
     payer: Account
     ledger: Ledger
     gemini: Gemini
+    pool: Pool
 
-    def reserve(self) -> Hold:
+    def reserve(self) -> Admitted:
         """Reserve the byte bound of a text; ask the model to count only what needs it, at most once."""
         if self.request.has_media:
-            # Bytes bound no picture. But nobody whose bucket cannot pay even for the answer gets a count for free.
-            least = self._ask(estimate.most_of_the_answer(self.request, self.payer.price))
-            self.ledger.check(self.payer.uid, self.request_id, least)
-            return self._reserve(counted=self._count(None))
+            return self._reserve(counted=self._count_media())
         try:
             return self._reserve(counted=None)
         except (BucketEmpty, TooLarge) as refusal:
@@ -103,12 +121,49 @@ class _Admission:
                 raise
             return self._reserve(counted=counted)
 
-    def _reserve(self, *, counted: int | None) -> Hold:
+    def _reserve(self, *, counted: int | None) -> Admitted:
         bound = estimate.most(self.request, self.payer.price, counted=counted)
-        return self.ledger.reserve(self.payer.uid, self.request_id, self._ask(bound))
+        if bound > self.payer.limit:
+            # Only an override can allow it. What never fits must not keep the pool's tokens from others, even for long
+            # enough to be refused.
+            self._check(bound)
+        draw = self._draw(bound)
+        try:
+            hold = self.ledger.reserve(self.payer.uid, self.request_id, self._ask(bound))
+        except BaseException:
+            self._give_back(draw, bound)
+            raise
+        return Admitted(hold=hold, draw=draw)
+
+    def _count_media(self) -> int:
+        """Bytes bound no picture. But nobody who cannot pay even for the answer gets a count for free."""
+        least = estimate.most_of_the_answer(self.request, self.payer.price)
+        self._check(least)
+        draw = self._draw(least)
+        try:
+            return self._count(None)
+        finally:
+            self._give_back(draw, least)
+
+    def _draw(self, tokens: int) -> Draw | None:
+        try:
+            return self.pool.take(self.payer.share, tokens)
+        except (PoolEmpty, StoreUnavailable) as refusal:
+            if not self.payer.shadow:
+                raise
+            _shadow(refusal, self.payer)
+            return None
+
+    def _give_back(self, draw: Draw | None, tokens: int) -> None:
+        if draw is not None:
+            self.pool.give_back(draw, tokens)
+
+    def _check(self, bound: int) -> None:
+        self.ledger.check(self.payer.uid, self.request_id, self._ask(bound))
 
     def _ask(self, bound: int) -> Ask:
-        return Ask(estimate=bound, limit=self.payer.limit, model=self.request.model)
+        payer = self.payer
+        return Ask(estimate=bound, limit=payer.limit, model=self.request.model, percent=payer.percent)
 
     def _count(self, refusal: Refused | None) -> int:
         try:

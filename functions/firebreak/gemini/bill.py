@@ -16,6 +16,7 @@ from firebreak.gemini.failure import ModelFailure
 from firebreak.gemini.message import Chunk
 from firebreak.gemini.prices import Tally
 from firebreak.gemini.request import Request
+from firebreak.pool import Pool
 
 
 class Bill:
@@ -82,13 +83,16 @@ class Bill:
 
 
 @contextmanager
-def billed(request: Request, request_id: str, payer: Account, *, ledger: Ledger, gemini: Gemini) -> Iterator[Bill]:
+def billed(
+    request: Request, request_id: str, payer: Account, *, ledger: Ledger, gemini: Gemini, pool: Pool
+) -> Iterator[Bill]:
     """Admit a call, and settle it once when the block ends, however it ends.
 
     Raises:
         Refused: it is not admitted.
     """
-    hold = admit(request, request_id, payer, ledger, gemini)
+    admitted = admit(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool)
+    hold = admitted.hold
     estimated = hold.estimated if hold else estimate.most(request, payer.price)
     note(estimated=estimated, model=request.model)
     bill = Bill(request, request_id, estimated, payer)
@@ -98,6 +102,8 @@ def billed(request: Request, request_id: str, payer: Account, *, ledger: Ledger,
         charge = bill.charge
         counters = {"calls": 1, "charged": charge, **bill.usage}
         settled = ledger.settle(hold, actual=charge, counters=counters) if hold else UNBOOKED
+        if admitted.draw is not None:
+            pool.give_back(admitted.draw, estimated - charge)
         bill.remaining = settled.remaining
         note(charged=charge, booked=settled.booked)
         bill.audit()

@@ -15,6 +15,7 @@ from firebreak.gemini.failure import ModelFailure, late
 from firebreak.gemini.message import check
 from firebreak.gemini.request import Request, parse
 from firebreak.gemini.request import request_id as request_id_of
+from firebreak.pool import Pool
 from firebreak.reading import Done
 from firebreak.settings import Settings
 from firebreak.terminating import terminating
@@ -28,15 +29,23 @@ type Pieces = Generator[dict[str, Any] | None, None, dict[str, Any]]
 
 
 def answer(
-    data: object, *, user: User, streaming: bool, knobs: Settings, ledger: Ledger, gemini: Gemini
+    data: object,
+    *,
+    user: User,
+    streaming: bool,
+    knobs: Settings,
+    percent: int,
+    ledger: Ledger,
+    gemini: Gemini,
+    pool: Pool,
 ) -> dict[str, Any] | Pieces:
-    """The `generate` callable: its result, or for a stream its pieces.
+    """The `generate` callable: its result, or for a stream its pieces; `percent` of the daily limits hold.
 
     Raises:
-        Refused: a field is wrong, the bucket refuses, or the model gives no answer.
+        Refused: a field is wrong, the pool or the bucket refuses, or the model gives no answer.
     """
     request = parse(data, bounds(knobs))
-    payer = account(user, request.model, knobs)
+    payer = account(user, request.model, knobs, percent=percent)
     ask = stream if streaming else generate
     return ask(
         request,
@@ -45,19 +54,20 @@ def answer(
         deadline_s=knobs.gemini_deadline_s,
         ledger=ledger,
         gemini=gemini,
+        pool=pool,
     )
 
 
 def generate(
-    request: Request, request_id: str, payer: Account, *, deadline_s: float, ledger: Ledger, gemini: Gemini
+    request: Request, request_id: str, payer: Account, *, deadline_s: float, ledger: Ledger, gemini: Gemini, pool: Pool
 ) -> dict[str, Any]:
     """Answer one request with one whole answer.
 
     Raises:
-        Refused: of the bucket, before the model is called; or of the model, with `charged` in its details.
+        Refused: of the pool or the bucket, before the model is called; or of the model, with `charged` in its details.
     """
     check(request)
-    with billed(request, request_id, payer, ledger=ledger, gemini=gemini) as bill:
+    with billed(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool) as bill:
         try:
             bill.see(gemini.generate(request, deadline_s=deadline_s))
         except ModelFailure as failure:
@@ -66,7 +76,7 @@ def generate(
 
 
 def stream(
-    request: Request, request_id: str, payer: Account, *, deadline_s: float, ledger: Ledger, gemini: Gemini
+    request: Request, request_id: str, payer: Account, *, deadline_s: float, ledger: Ledger, gemini: Gemini, pool: Pool
 ) -> Pieces:
     """Answer one request in pieces as the model makes them.
 
@@ -74,7 +84,7 @@ def stream(
         Refused: as `generate` does, and in the middle of an answer too.
     """
     check(request)
-    with billed(request, request_id, payer, ledger=ledger, gemini=gemini) as bill:
+    with billed(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool) as bill:
         upstream = gemini.stream(request, deadline_s=deadline_s)
         try:
             yield from _pieces(upstream, bill, end=monotonic() + deadline_s)
