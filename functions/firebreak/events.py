@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,6 +47,13 @@ _audit: ContextVar[dict[str, Field] | None] = ContextVar("firebreak_audit", defa
 def emit(event: Event, *, severity: Severity = Severity.INFO, **fields: Field) -> None:
     """Write one event as a line that Cloud Logging reads as structured; never a prompt, token, key or raw uid."""
     _write(event, severity, fields)
+
+
+def unhandled(error: BaseException) -> None:
+    """Log an error that nobody expected by its type and frames: libraries print their input in messages."""
+    stack = traceback.extract_tb(error.__traceback__)[-20:]
+    frames = [f"{frame.filename.rsplit('/', 2)[-1]}:{frame.lineno} {frame.name}" for frame in stack]
+    emit(Event.UNHANDLED, severity=Severity.ERROR, error=type(error).__name__, frames=frames)
 
 
 def note(**fields: Field) -> None:

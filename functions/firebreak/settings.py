@@ -10,6 +10,8 @@ from typing import Any
 from firebase_functions.params import SecretParam
 
 from firebreak import knobs
+from firebreak.budgets import policies
+from firebreak.budgets.policies import Budget
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
 from firebreak.gemini.prices import Price
@@ -24,6 +26,7 @@ EMULATOR_HOSTS = (
     "FIREBASE_AUTH_EMULATOR_HOST",
     "PUBSUB_EMULATOR_HOST",
     "GEMINI_EMULATOR_HOST",
+    "BILLING_EMULATOR_HOST",
 )
 
 
@@ -34,6 +37,7 @@ class Settings:
     project: str
     emulated: frozenset[str]
     gemini_host: str | None
+    billing_host: str | None
 
     enforce: str = knobs.knob(
         "ENFORCE",
@@ -110,6 +114,29 @@ class Settings:
     )
     switch_ttl_s: int = knobs.number(
         "SWITCH_TTL_S", 1, 300, "Seconds an instance goes by what it last read of the switch.", 15
+    )
+    budget_policies: Mapping[str, Budget] = knobs.knob(
+        "BUDGET_POLICIES",
+        policies.parse,
+        "account/budget: 50%=record …; …",
+        "What a budget's notices set off, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
+        "`forecast 120%` of it; a budget that is not named sets nothing off.",
+        "",
+    )
+    watch_caps: bool = knobs.knob(
+        "WATCH_CAPS",
+        knobs.yes_or_no,
+        "true or false",
+        "Deploy `watch_caps`: every 5 minutes it reads the spend caps on record; it trips the switch while one is "
+        "enforced.",
+        "false",
+    )
+    budget_webhook: bool = knobs.knob(
+        "BUDGET_WEBHOOK",
+        knobs.yes_or_no,
+        "true or false",
+        "Tell a webhook of what budgets set off; its https URL is the secret BUDGET_WEBHOOK_URL.",
+        "false",
     )
     allowed_origins: tuple[str, ...] = knobs.knob(
         "ALLOWED_ORIGINS",
@@ -240,7 +267,13 @@ def load(env: Mapping[str, str]) -> Settings:
         emit(Event.SETTINGS, severity=Severity.ERROR, wrong=wrong)
         raise Misconfigured
     emulated = frozenset(name for name in EMULATOR_HOSTS if env.get(name))
-    return Settings(project=_project(env), emulated=emulated, gemini_host=env.get("GEMINI_EMULATOR_HOST"), **values)
+    return Settings(
+        project=_project(env),
+        emulated=emulated,
+        gemini_host=env.get("GEMINI_EMULATOR_HOST"),
+        billing_host=env.get("BILLING_EMULATOR_HOST"),
+        **values,
+    )
 
 
 def faults(env: Mapping[str, str]) -> list[str]:

@@ -85,6 +85,34 @@ def test_a_tier_chooses_the_limit(tier: object, anonymous: bool, limit: int) -> 
     assert daily_limit(knobs, tier=tier, anonymous=anonymous) == limit
 
 
+BUDGET = "01D4EE-079462-DFD6EC/11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("my-budget: 50%=record", "my-budget"),
+        (f"{BUDGET}: 50%=tighten(0)", "tighten(0)"),
+        (f"{BUDGET}: 100%=trip(billing)", "trip(billing)"),
+        (f"{BUDGET}: half=record", "half"),
+        (f"{BUDGET} daily: 50%", "daily"),
+        (f"{BUDGET}: 50%; {BUDGET}: 60%", "twice"),
+    ],
+)
+def test_a_malformed_policy_refuses_and_says_where(text: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"BUDGET_POLICIES": text}, capsys)
+
+    assert message.startswith("BUDGET_POLICIES must ")
+    assert named in message
+
+
+def test_policies_are_found_by_their_budget() -> None:
+    settings = load(GOOD | {"BUDGET_POLICIES": f"{BUDGET}: 50%=tighten(50) forecast 120%=trip(gemini)"})
+
+    (policies,) = settings.budget_policies.values()
+    assert [str(policy.threshold) for policy in policies.policies] == ["actual 50%", "forecast 120%"]
+
+
 def test_all_wrong_knobs_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     messages = wrong(GOOD | {"MAX_DAILY_TOKENS": "x", "THREADS": "0", "MODELS": ","}, capsys)
 
@@ -93,7 +121,13 @@ def test_all_wrong_knobs_are_named_at_once(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize(
     "host",
-    ["FIRESTORE_EMULATOR_HOST", "FIREBASE_AUTH_EMULATOR_HOST", "PUBSUB_EMULATOR_HOST", "GEMINI_EMULATOR_HOST"],
+    [
+        "FIRESTORE_EMULATOR_HOST",
+        "FIREBASE_AUTH_EMULATOR_HOST",
+        "PUBSUB_EMULATOR_HOST",
+        "GEMINI_EMULATOR_HOST",
+        "BILLING_EMULATOR_HOST",
+    ],
 )
 def test_an_emulator_is_refused_outside_a_demo_project(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     (message,) = wrong(GOOD | {"GCLOUD_PROJECT": "my-app", host: "127.0.0.1:1"}, capsys)

@@ -1,0 +1,129 @@
+"""What a budget's notification sets off: recorded and acted on in one commit, once; then people are told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from google.cloud import firestore
+
+from firebreak.bucket.arithmetic import DAY_US
+from firebreak.bucket.tries import Clock
+from firebreak.budgets import document, webhook
+from firebreak.budgets.changes import changes
+from firebreak.budgets.document import Seen
+from firebreak.budgets.news import News
+from firebreak.budgets.notice import NotANotice, Notice, read
+from firebreak.budgets.period import Period, starting
+from firebreak.budgets.policies import Budget
+from firebreak.budgets.standing import Decision, Outcome, Standing, decide
+from firebreak.budgets.webhook import INTERNET, Net
+from firebreak.events import Event, Field, Severity, emit, note
+from firebreak.pubsub import Message
+from firebreak.switch import change
+
+# A report this long after the end is no late delivery: the budget's periods are longer than its policies say.
+STRAY_US = 7 * DAY_US
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Responder:
+    """Acts on the notices of `budgets`; `webhook_url` is as in the secret: empty or `none` is nobody to tell."""
+
+    client: firestore.Client
+    budgets: Mapping[str, Budget]
+    webhook_url: str = field(repr=False)
+    net: Net = INTERNET
+    clock: Clock = field(default_factory=Clock)
+
+    def respond(self, message: Message) -> None:
+        """Do what a message asks for; it may be anything, and anybody's who may publish.
+
+        Raises:
+            StoreUnavailable: it may not be recorded and acted on; what was, will not be again.
+            NotTold: people have not heard of it.
+        """
+        try:
+            notice = read(
+                message_id=message.id,
+                attributes=message.attributes,
+                data=message.data,
+                published_us=message.published_us,
+            )
+        except NotANotice as error:
+            _say("not-a-notice", severity=Severity.WARNING, why=error.what)
+            return
+        budget = self.budgets.get(notice.budget)
+        if budget is None or budget.account != notice.account:
+            # A line and no document: else whoever may publish could fill the store.
+            _say("not-in-settings", severity=Severity.WARNING, account=notice.account, budget=notice.budget)
+            return
+        period = starting(notice.start_us, budget.every)
+        if period is None:
+            _say("not-a-notice", severity=Severity.WARNING, why="costIntervalStart is beyond the calendar")
+            return
+        self._respond(notice, budget, period)
+
+    def _respond(self, notice: Notice, budget: Budget, period: Period) -> None:
+        hook = _webhook(self.webhook_url)
+
+        def settle(timeout_s: float) -> tuple[Decision, Seen]:
+            seen = document.read(self.client, budget.id, period, timeout_s=timeout_s)
+            decision = decide(seen.standing, notice, budget, period, now_us=seen.at_us, heard=hook is not None)
+            self._commit(decision, seen, timeout_s)
+            return decision, seen
+
+        decision, seen = document.insist(settle, clock=self.clock, doing="notice")
+        standing = decision.standing or seen.standing
+        _log(decision, standing, notice, period)
+        if hook is not None and standing is not None:
+            News(client=self.client, webhook=hook, net=self.net, clock=self.clock).tell(standing, seen.at_us)
+
+    def _commit(self, decision: Decision, seen: Seen, timeout_s: float) -> None:
+        after = decision.standing
+        if after is None:
+            return
+
+        def add(batch: firestore.WriteBatch) -> None:
+            document.write(self.client, batch, after, seen=seen)
+
+        asked = changes(decision.policies, after)
+        if asked:
+            # The switch, the records of what is changed about it, and the mark that it was done: one commit.
+            change.apply(self.client, asked, also=add, timeout_s=timeout_s, clock=self.clock)
+        else:
+            batch = self.client.batch()
+            add(batch)
+            batch.commit(retry=None, timeout=timeout_s)
+
+
+def _webhook(url: str) -> webhook.Webhook | None:
+    try:
+        return webhook.read(url)
+    except ValueError as error:
+        # What protects the bill goes on, and what is wrong is in the log.
+        emit(Event.SETTINGS, severity=Severity.ERROR, wrong=[f"BUDGET_WEBHOOK_URL {error}"])
+        return None
+
+
+def _log(decision: Decision, standing: Standing | None, notice: Notice, period: Period) -> None:
+    """One event for each notice; that of one that changed something says what, also if it is a later delivery."""
+    mine = [a for a in (standing.in_order() if standing else []) if a[1].message_id == notice.message_id]
+    over = decision.outcome is Outcome.PERIOD_OVER
+    stray = over and (notice.published_us or 0) > period.end_us + STRAY_US
+    acted = decision.outcome is Outcome.APPLIED
+    _say(
+        decision.outcome.value,
+        severity=Severity.ERROR if stray else Severity.WARNING if acted else Severity.INFO,
+        why="the budget's period is longer than BUDGET_POLICIES says" if stray else None,
+        budget=notice.budget,
+        period=period.name,
+        exceeded=[str(threshold) for threshold in notice.exceeded],
+        applied=[f"{threshold}={done.action}" for threshold, done in mine],
+        cost=notice.cost,
+        amount=notice.amount,
+        currency=notice.currency,
+    )
+
+
+def _say(outcome: str, *, severity: Severity, **fields: Field) -> None:
+    note(outcome=outcome)
+    emit(Event.BUDGET, severity=severity, outcome=outcome, **fields)

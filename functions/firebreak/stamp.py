@@ -1,0 +1,31 @@
+"""Times as text, in and out: RFC 3339, in microseconds since the epoch."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse(text: object) -> int | None:
+    """Microseconds since the epoch of a time with a zone, however fine it is; None for anything else."""
+    if not isinstance(text, str) or not text.isascii() or len(text) > 40:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return None if time.tzinfo is None else (time - _EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
+        return None
+
+
+def second(us: int) -> str:
+    """To the second, as `2026-12-01T08:00:00Z`."""
+    return f"{_utc(us):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def hour(us: int) -> str:
+    """To the hour, as `2026-11-29T14Z`."""
+    return f"{_utc(us):%Y-%m-%dT%HZ}"
+
+
+def _utc(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
