@@ -1,0 +1,34 @@
+"""delete_node: a node and all of its edges; one that is gone already may be deleted again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from firebreak.graph import fields
+from firebreak.graph.documents import Key, node
+from firebreak.graph.draft import Draft
+from firebreak.graph.fields import Fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteNode:
+    """A node that is to go."""
+
+    FIELDS = frozenset({"id"})
+
+    place: str
+    id: str
+
+    @classmethod
+    def parse(cls, asked: Fields, _new_id: Callable[[], str]) -> Self:
+        """From its field: `id`."""
+        return cls(place=asked.place, id=asked.need("id", fields.identifier))
+
+    @property
+    def mentions(self) -> tuple[Key, ...]:
+        """What must be read to know whether there is anything to do."""
+        return (node(self.id),)
+
+    def apply(self, draft: Draft) -> None:
+        """Delete it, on paper; sweep.py deletes the edges that only the store knows."""
+        draft.delete_node(self.id)

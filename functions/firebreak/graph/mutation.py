@@ -1,0 +1,173 @@
+"""The writes of one request to one graph: queued, and committed together, at the flush mark at the latest.
+
+The graph's own document carries a version, and every commit moves it on from the one that was read. So what was read
+is still so when the commit is applied, two callers cannot interleave, and a commit that is sent twice counts once. It
+costs one read, and one write with each commit.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from google.api_core.exceptions import FailedPrecondition, NotFound
+from google.cloud import firestore
+
+from firebreak.bucket.answers import NOT_APPLIED, STORE_ERRORS, Unreadable
+from firebreak.graph.documents import Content, Key, Kind, content, document, edge, graph_of, same
+from firebreak.metering.batch import FLUSH_AT
+from firebreak.metering.meter import current
+
+READ_S = 5.0
+COMMIT_S = 10.0
+# A page's deletes and the version fit into one commit.
+PAGE = 400
+
+type Write = Callable[[firestore.WriteBatch], None]
+
+
+class Mutation:
+    """One request's hold on a graph; `writer` is a random value that tells its last commit from all others."""
+
+    def __init__(self, client: firestore.Client, uid: str, *, writer: str) -> None:
+        self._client = client
+        self._graph = graph_of(uid, client)
+        self._writer = writer
+        self._queue: dict[Key, Write] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self._begun = False
+        self._updated: datetime | None = None
+        self._version = 0
+        self.size = 0
+        """Nodes and edges of the graph, with what is queued."""
+        self.in_doubt = False
+        """Whether a last commit was sent that may or may not have been applied."""
+
+    def begin(self) -> bool:
+        """Read the graph's version, and forget what is queued; true if it was a last commit of ours that made it."""
+        snapshot = _answered(lambda: self._graph.get(retry=None, timeout=READ_S))
+        data = snapshot.to_dict() or {}
+        self._clear()
+        self._updated = snapshot.update_time
+        self._version, self.size = _count(data.get("version")), _count(data.get("size"))
+        return data.get("writer") == self._writer
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Content | None]:
+        """Read documents, in one request; None for one that is not there."""
+        found: dict[Key, Content | None] = dict.fromkeys(keys)
+        if not found:
+            return found
+        wanted = [document(self._graph, key) for key in found]
+        for snapshot in _answered(lambda: list(self._client.get_all(wanted, retry=None, timeout=READ_S))):
+            key = Key(Kind(snapshot.reference.parent.id), snapshot.id)
+            found[key] = content(key.kind, snapshot.to_dict() or {}) if snapshot.exists else None
+        return found
+
+    def page(self, end: str, node_id: str, *, after: str, limit: int) -> list[str]:
+        """Ids of the next edges that have the node at this end.
+
+        A query sees nothing of what is only queued: who queues deletes and asks again is given the same edges, for
+        ever. So asked again, it commits first.
+        """
+        if (end, node_id) in self._asked:
+            self.flush()
+        self._asked.add((end, node_id))
+        edges = self._graph.collection(Kind.EDGE.value).where(filter=firestore.FieldFilter(end, "==", node_id))
+        edges = edges.select(["__name__"]).order_by("__name__").limit(limit)
+        if after:
+            edges = edges.start_after({"__name__": after})
+        return [snapshot.id for snapshot in _answered(lambda: edges.get(retry=None, timeout=READ_S))]
+
+    def room(self) -> int:
+        """How many edges can still be read and deleted; one at least before any is: then the meter itself refuses."""
+        reads, writes = current().reads.remaining, self._writes_left()
+        room = min(PAGE if left is None else left for left in (PAGE, reads, writes))
+        return max(room, 0 if self._begun else 1)
+
+    def affords(self, changes: int) -> bool:
+        """Whether so many changes can still be written; true before any is: then the meter itself refuses."""
+        left = self._writes_left()
+        return left is None or changes <= left or not self._begun
+
+    def delete_edge(self, id_: str) -> None:
+        """Queue the deletion of an edge that is there."""
+        self._add(edge(id_), lambda batch: batch.delete(document(self._graph, edge(id_))), grows=-1)
+
+    def flush(self, *, writer: str = "") -> None:
+        """Commit what is queued, as one.
+
+        Raises:
+            FailedPrecondition, and others of NOT_APPLIED: somebody else has changed the graph since `begin`.
+        """
+        if self._queue:
+            self._commit(writer)
+
+    def finish(self, changes: Mapping[Key, Content | None], before: Mapping[Key, Content | None]) -> None:
+        """Commit changes, as one, with what is queued; where there is neither, nothing is written."""
+        if len(self._queue) + len(changes) >= FLUSH_AT:
+            self.flush()
+        for key, after in changes.items():
+            self._change(key, before.get(key), after)
+        try:
+            self.flush(writer=self._writer)
+        except STORE_ERRORS as failed:
+            self.in_doubt = self.in_doubt or not isinstance(failed, NOT_APPLIED)
+            raise
+
+    def _change(self, key: Key, before: Content | None, after: Content | None) -> None:
+        place = document(self._graph, key)
+        if after is None:
+            self._add(key, lambda batch: batch.delete(place), grows=-1)
+        elif before is None:
+            self._add(key, lambda batch: batch.create(place, dict(after)), grows=1)
+        else:
+            changed = {name: value for name, value in after.items() if not same({name: value}, _only(before, name))}
+            removed = dict.fromkeys(before.keys() - after.keys(), firestore.DELETE_FIELD)
+            self._add(key, lambda batch: batch.update(place, changed | removed), grows=0)
+
+    def _add(self, key: Key, write: Write, *, grows: int) -> None:
+        if key in self._queue:
+            return
+        if len(self._queue) + 1 >= FLUSH_AT:
+            self.flush()
+        self._queue[key] = write
+        self._begun = True
+        self.size += grows
+
+    def _commit(self, writer: str) -> None:
+        batch = self._client.batch()
+        version = {"version": self._version + 1, "writer": writer, "size": max(0, self.size)}
+        if self._updated is None:
+            batch.create(self._graph, version)
+        else:
+            unchanged = self._client.write_option(last_update_time=self._updated)
+            batch.update(self._graph, version, option=unchanged)
+        for write in self._queue.values():
+            write(batch)
+        # retry=None: whether to send it again is for who has looked at the version.
+        self._updated = batch.commit(retry=None, timeout=COMMIT_S)[0].update_time
+        self._version += 1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._queue.clear()
+        self._asked.clear()
+
+    def _writes_left(self) -> int | None:
+        left = current().writes.remaining
+        # Two commits at most: what is queued, and what comes to it, each with the version.
+        return None if left is None else left - len(self._queue) - 2
+
+
+def _answered[T](read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (NotFound, FailedPrecondition) as error:
+        raise Unreadable from error
+
+
+def _only(fields: Content, name: str) -> Content:
+    return {name: fields[name]} if name in fields else {}
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - whatever is stored
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

@@ -1,0 +1,33 @@
+"""The `traverse` callable: what is near some nodes of the caller's own graph, within bounds, and where to go on."""
+
+from typing import Any
+
+from google.cloud import firestore
+
+from firebreak.bucket.answers import RETRY_AFTER_STORE_S, STORE_ERRORS
+from firebreak.errors import StoreUnavailable
+from firebreak.events import Event, Severity, emit
+from firebreak.graph.documents import graph_of
+from firebreak.graph.traversal import parse
+from firebreak.graph.walk import Walk
+
+
+def run(data: object, *, uid: str, client: firestore.Client) -> dict[str, Any]:
+    """Walk from `data.start`; the request's meters must be open.
+
+    The result has `nodes`, `edges`, and `truncated`; if that is true `next` lists where edges were left unread, as
+    items for the `start` of further calls. It is no snapshot: what is changed meanwhile may be seen by halves.
+
+    Raises:
+        InvalidField: a field is not valid; the message names it.
+        StoreUnavailable: no answer.
+        MeterExceeded: not even the nodes to start from can be read.
+    """
+    walk = Walk(client, graph_of(uid, client), parse(data))
+    try:
+        walk.run()
+    except STORE_ERRORS as error:
+        emit(Event.STORE, severity=Severity.ERROR, step="traverse", error=type(error).__name__)
+        raise StoreUnavailable("The graph cannot be reached.", retry_after_s=RETRY_AFTER_STORE_S) from error
+    result = {"nodes": list(walk.nodes.values()), "edges": walk.found_edges(), "truncated": bool(walk.unread)}
+    return result | ({"next": [task.shown() for task in walk.unread]} if walk.unread else {})
