@@ -1,13 +1,18 @@
 """Every deployed function: decorators and wiring, no decisions."""
 
+import os
 from typing import Any
 
-from firebase_functions import options, params
+from firebase_functions import options, params, scheduler_fn
 
 from firebreak import usage as users
 from firebreak import wiring
+from firebreak.budgets import caps_watch
 from firebreak.callables import Call, guarded
 from firebreak.gemini import spend
+from firebreak.graph import mutate as graph_mutate
+from firebreak.graph import traverse as graph_traverse
+from firebreak.pubsub import Message, on_message
 from firebreak.settings import GEMINI_API_KEY, TIMEOUT_S
 
 # Set on each function: the SDK's global options turn the CPU into a fraction and do not reach App Check.
@@ -25,7 +30,7 @@ DEPLOYED: dict[str, Any] = {
 }
 
 
-@guarded(secrets=[GEMINI_API_KEY], **DEPLOYED)
+@guarded(spends={"gemini"}, secrets=[GEMINI_API_KEY], **DEPLOYED)
 def generate(call: Call) -> dict[str, Any] | spend.Pieces:
     """Answer a prompt, whole or as a stream, charged to the caller's bucket."""
     return spend.answer(
@@ -33,12 +38,57 @@ def generate(call: Call) -> dict[str, Any] | spend.Pieces:
         user=call.user,
         streaming=call.streaming,
         knobs=call.settings,
+        percent=call.percent,
         ledger=wiring.ledger(),
         gemini=wiring.gemini(),
+        pool=wiring.pool(),
     )
 
 
-@guarded(**DEPLOYED)
+@guarded(spends=(), requests="read", **DEPLOYED)
 def usage(call: Call) -> dict[str, Any]:
     """What the caller has left; costs no write."""
-    return users.show(call.user, knobs=call.settings, ledger=wiring.ledger())
+    return users.show(call.user, knobs=call.settings, percent=call.percent, ledger=wiring.ledger())
+
+
+@guarded(spends={"firestore"}, reads=1_000, writes=1_000, **DEPLOYED)
+def mutate(call: Call) -> dict[str, Any]:
+    """Change the caller's own graph by a list of operations."""
+    return graph_mutate.run(call.data, uid=call.user.uid, client=wiring.store())
+
+
+@guarded(spends={"firestore"}, requests="read", reads=1_000, writes=0, **DEPLOYED)
+def traverse(call: Call) -> dict[str, Any]:
+    """Read the caller's own graph around some nodes."""
+    return graph_traverse.run(call.data, uid=call.user.uid, client=wiring.store())
+
+
+# The CLI reads functions/.env before it looks for functions and secrets: what is not wanted is left out of the deploy.
+@on_message(
+    topic="budget-alerts",
+    reads=500,
+    writes=500,
+    retry=True,
+    secrets=["BUDGET_WEBHOOK_URL"] if os.environ.get("BUDGET_WEBHOOK") == "true" else [],
+    **DEPLOYED | {"max_instances": 2, "service_account": "firebreak-alerts@"},
+)
+def on_budget_alert(message: Message) -> None:
+    """Record what a budget reports, and do what its policies say."""
+    wiring.budgets().respond(message)
+
+
+if os.environ.get("WATCH_CAPS") == "true":
+
+    @scheduler_fn.on_schedule(
+        schedule="*/5 * * * *",
+        **DEPLOYED
+        | {
+            "max_instances": 1,
+            "concurrency": 1,
+            # Spelt out: the CLI hands it to Cloud Scheduler as it stands.
+            "service_account": "firebreak-caps@{{ params.PROJECT_ID }}.iam.gserviceaccount.com",
+        },
+    )
+    def watch_caps(_event: scheduler_fn.ScheduledEvent) -> None:
+        """Look at the spend caps on record, and trip the switch while one is enforced."""
+        caps_watch.watch(wiring.guards(), wiring.caps())

@@ -39,6 +39,30 @@ def encode(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
+def messages(answer: Any) -> Generator[bytes, None, Any]:  # noqa: ANN401 - any JSON value, or a generator of them
+    """The events of a handler's answer, and its result; closing this closes the handler."""
+    if not isinstance(answer, Generator):
+        return answer
+    try:
+        while True:
+            message = next(answer)
+            yield HEARTBEAT if message is None else event({"message": message})
+    except StopIteration as end:
+        return end.value
+    finally:
+        answer.close()
+
+
+def drained(answer: Any) -> Any:  # noqa: ANN401 - as above
+    """The result of an answer whose messages nobody takes."""
+    steps = messages(answer)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value
+
+
 class Confined:
     """A generator that is stepped, and closed, in a context of its own, whatever thread the server steps it in."""
 

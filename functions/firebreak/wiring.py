@@ -1,20 +1,70 @@
 """The clients, built once, on first use: an import must stay cheap, and a fork must not share them."""
 
+import os
 from functools import cache
 
-from google.cloud import firestore
-
 from firebreak.bucket.ledger import Ledger
+from firebreak.budgets.caps_api import CapsApi
+from firebreak.budgets.respond import Responder
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
 from firebreak.gemini.client import Developer, Gemini, Vertex
+from firebreak.metering.firestore import Metered
+from firebreak.pool import Pool
+from firebreak.rate import Rate
 from firebreak.settings import GEMINI_API_KEY, settings
+from firebreak.switch.watch import Switch
+
+
+@cache
+def store() -> Metered:
+    """The Firestore of the handlers: bounded for each request."""
+    return Metered(project=settings().project)
+
+
+@cache
+def guards() -> Metered:
+    """The Firestore of the guard itself."""
+    return store().guards()
+
+
+@cache
+def switch() -> Switch:
+    """The kill switch, as this instance last saw it."""
+    return Switch(guards(), ttl_s=settings().switch_ttl_s)
+
+
+@cache
+def rate() -> Rate:
+    """The hourly requests of each user, as this instance leases them."""
+    return Rate(guards())
 
 
 @cache
 def ledger() -> Ledger:
     """The ledger of this instance."""
-    return Ledger(firestore.Client(project=settings().project))
+    return Ledger(guards())
+
+
+@cache
+def pool() -> Pool:
+    """The app-wide pool, as this instance draws from it."""
+    knobs = settings()
+    return Pool(guards(), tokens_per_hour=knobs.pool_tokens_per_hour, shares=knobs.pool_shares)
+
+
+@cache
+def budgets() -> Responder:
+    """What acts on budget notices."""
+    knobs = settings()
+    url = os.environ.get("BUDGET_WEBHOOK_URL", "") if knobs.budget_webhook else ""
+    return Responder(client=store(), budgets=knobs.budget_policies, webhook_url=url)
+
+
+@cache
+def caps() -> CapsApi:
+    """The Budget API, as the function's own service account."""
+    return CapsApi(host=settings().billing_host)
 
 
 @cache

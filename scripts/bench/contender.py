@@ -8,6 +8,7 @@ from functools import partial
 from threading import Barrier
 from typing import ClassVar
 
+from firebreak.metering.meter import unmetered
 from scripts.bench.figures import Block
 from scripts.bench.shape import Scenario, Shape
 
@@ -39,6 +40,10 @@ class InProcess(Contender):
         self._threads = 1
 
     def prepare(self, shape: Shape) -> None:
+        with unmetered("a benchmark"):
+            self._prepare(shape)
+
+    def _prepare(self, shape: Shape) -> None:
         if shape.known:
             for user in dict.fromkeys(shape.users):
                 self.reserve(user, shape.limit)()
@@ -85,8 +90,9 @@ def _calls(jobs: Sequence[Job], gate: Barrier) -> list[tuple[int, bool | None]]:
     clock = time.perf_counter_ns
     done = []
     gate.wait()
-    for job in jobs:
-        began = clock()
-        answer = job()
-        done.append((clock() - began, answer))
+    with unmetered("a benchmark"):
+        for job in jobs:
+            began = clock()
+            answer = job()
+            done.append((clock() - began, answer))
     return done

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from scripts.bench.emulator import Own
 from scripts.bench.figures import Block, Tally
 from scripts.bench.shape import Scenario
-from scripts.bench.tokens import headers
+from scripts.clients.tokens import headers
 from scripts.local import environment, processes, wire
 from scripts.local.deployed import FUNCTIONS, deployed
 from scripts.local.dotenv import dotenv
@@ -34,6 +34,7 @@ def guard(own: Own, folder: Path, calls: int, tallies: Tallies) -> None:
         "FUNCTIONS_EMULATOR": "true",
         "FIREBREAK_STANDINS": own.standins,
         "FIREBASE_AUTH_EMULATOR_HOST": own.stack.auth_host,
+        "FIRESTORE_EMULATOR_HOST": own.stack.firestore_host,
         "GCLOUD_PROJECT": PROJECT,
         "GOOGLE_APPLICATION_CREDENTIALS": str(Layout().service_account),
         "PYTHONPATH": os.pathsep.join(path),

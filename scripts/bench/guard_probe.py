@@ -15,7 +15,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
 from firebreak.callables import Call, guarded
-from scripts.bench.tokens import headers
+from scripts.clients.tokens import headers
 
 WARM_UP = 100
 BODY = b'{"data":{"prompt":"hi"}}'

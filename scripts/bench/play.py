@@ -12,9 +12,10 @@ from scripts.bench.counting import CountingProxy, counting
 from scripts.bench.figures import Results, Tally, results
 from scripts.bench.firebreak_ledger import Firebreak
 from scripts.bench.floor import Floor
+from scripts.bench.metered import metered_beside_raw
 from scripts.bench.shape import COUNTED, Amount, Scenario, rounds, shape
 from scripts.bench.transactional import Transactional
-from scripts.local.client import client_at
+from scripts.local.client import client_at, metered_at
 
 BUCKET = (
     Scenario.HOT,
@@ -49,6 +50,8 @@ def play(amount: Amount, folder: Path, say: Say) -> Results:
         with counting(own.firestore) as proxy, _contenders(proxy.address, packages, folder) as counted:
             for scenario in BUCKET:
                 _count(scenario, counted, proxy, tallies, say)
+        say("metered: the SDK's own client beside the metered one")
+        metered_beside_raw(own.firestore, amount.metered, tallies)
         say("guard: all layers of a request, in process")
         edge.guard(own, folder, amount.edge * GUARD_CALLS_EACH, tallies)
         say("first_chunk: streams through the deployed function")
@@ -60,7 +63,7 @@ def play(amount: Amount, folder: Path, say: Say) -> Results:
 def _contenders(host: str, packages: Path, folder: Path) -> Iterator[list[Contender]]:
     client = client_at(host)
     with rate_limiter.served(packages, host, folder) as node:
-        yield [Firebreak(client), Floor(client), Transactional(client), node]
+        yield [Firebreak(metered_at(host).guards()), Floor(client), Transactional(client), node]
 
 
 def _warm_up(contenders: Sequence[Contender], say: Say) -> None:

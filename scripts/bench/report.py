@@ -22,6 +22,8 @@ carries over to the real Firestore are the round trips, reads and writes of a ca
   callers, 10,000 users, two calls each, with all others in between. Each of these but `settle` is a reserve alone.
 - Round trips, reads and writes are an average call's, counted at the wire in a run of their own (`contended`: of two
   calls a caller). `undecided` calls got an error instead of an answer.
+- `metered_…`: one operation of a handler on the metered client, beside the SDK's own (`raw`): a get, a set, a batch of
+  10 sets, a query of 10 documents.
 - `guard`: all layers of a request, in process. `first_chunk`: from when the model's stand-in sends the first chunk to
   when the client has it. `from_request`: from the request to the first chunk, less the model's own time.
 """

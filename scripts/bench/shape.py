@@ -23,6 +23,10 @@ class Scenario(StrEnum):
     GUARD = "guard"
     FIRST_CHUNK = "first_chunk"
     FROM_REQUEST = "from_request"
+    METERED_GET = "metered_get"
+    METERED_SET = "metered_set"
+    METERED_BATCH = "metered_batch"
+    METERED_QUERY = "metered_query"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,7 @@ class Shape:
 class Amount:
     """How much one run does: `calls` a round, but `refused` where a refusal needs no round trip.
 
-    `callers_do`: calls of each contended caller; `edge`: streams.
+    `callers_do`: calls of each contended caller; `edge`: streams; `metered`: of each operation.
     """
 
     rounds: int
@@ -62,18 +66,35 @@ class Amount:
     many_users: int
     many_rounds: int
     edge: int
+    metered: int
     cached_users: int = 100_000
 
 
 FULL = Amount(
-    rounds=24, calls=30, refused=20_000, callers_do=10, contended_rounds=3, many_users=10_000, many_rounds=4, edge=60
+    rounds=24,
+    calls=30,
+    refused=20_000,
+    callers_do=10,
+    contended_rounds=3,
+    many_users=10_000,
+    many_rounds=4,
+    edge=60,
+    metered=600,
 )
 QUICK = Amount(
-    rounds=4, calls=20, refused=20_000, callers_do=2, contended_rounds=1, many_users=1_000, many_rounds=1, edge=15
+    rounds=4,
+    calls=20,
+    refused=20_000,
+    callers_do=2,
+    contended_rounds=1,
+    many_users=1_000,
+    many_rounds=1,
+    edge=15,
+    metered=100,
 )
 # Enough to count round trips by; they do not vary, but under contention.
 COUNTED = Amount(
-    rounds=1, calls=20, refused=20, callers_do=2, contended_rounds=1, many_users=200, many_rounds=1, edge=0
+    rounds=1, calls=20, refused=20, callers_do=2, contended_rounds=1, many_users=200, many_rounds=1, edge=0, metered=0
 )
 
 _blocks = count()

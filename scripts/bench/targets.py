@@ -27,7 +27,7 @@ def targets(results: Results, *, cache_bytes: float | None = None) -> list[Targe
     found = list(_bucket(results))
     if cache_bytes is not None:
         found.append(Target(text="what an instance remembers of a user, bytes", value=cache_bytes, bound=1024))
-    return found + list(_edge(results))
+    return found + list(_metered(results)) + list(_edge(results))
 
 
 def _bucket(results: Results) -> Iterator[Target]:
@@ -49,6 +49,14 @@ def _bucket(results: Results) -> Iterator[Target]:
     if _has(results, "hot", "rate_limiter"):
         value = 1 / _ratio(results, "hot", "rate_limiter", "p50_ms")
         yield Target(text="a check: times faster than rate_limiter's median", value=value, bound=3, least=True)
+
+
+def _metered(results: Results) -> Iterator[Target]:
+    for operation in ("get", "set", "batch", "query"):
+        scenario = f"metered_{operation}"
+        if _has(results, scenario, "raw"):
+            text = f"{scenario}: times the SDK's own client's median"
+            yield Target(text=text, value=_ratio(results, scenario, "raw", "p50_ms"), bound=1.05)
 
 
 def _edge(results: Results) -> Iterator[Target]:

@@ -10,18 +10,18 @@ from scripts.local.layout import PROJECT
 HOUR_S = 3600
 
 
-def headers(standins: str, uid: str = "bench") -> dict[str, str]:
+def headers(standins: str, uid: str = "bench", project: str = PROJECT) -> dict[str, str]:
     """Good for an hour; `standins` is the stand-ins' URL."""
-    app_check = wire.call("POST", f"{standins}/appcheck/mint", {}).json["token"]
-    return {"X-Firebase-AppCheck": app_check, "Authorization": f"Bearer {_id_token(uid)}"}
+    app_check = wire.call("POST", f"{standins}/appcheck/mint", {"projectId": project}).json["token"]
+    return {"X-Firebase-AppCheck": app_check, "Authorization": f"Bearer {_id_token(uid, project)}"}
 
 
-def _id_token(uid: str) -> str:
+def _id_token(uid: str, project: str) -> str:
     """Unsigned, as the Auth emulator's are; only a function that runs under emulation accepts it."""
     now = int(time.time())
     claims = {
-        "iss": f"https://securetoken.google.com/{PROJECT}",
-        "aud": PROJECT,
+        "iss": f"https://securetoken.google.com/{project}",
+        "aud": project,
         "sub": uid,
         "iat": now,
         "exp": now + HOUR_S,
