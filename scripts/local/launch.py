@@ -68,6 +68,7 @@ def _check(layout: Layout) -> None:
 def _standins(layout: Layout) -> subprocess.Popen[bytes]:
     """Their stdin is a pipe that this process holds: should this process die, they end everything that is left."""
     command = [sys.executable, "-m", "scripts.local.standins", "--port", str(layout.standins_port), "--guard"]
+    command += ["--pubsub", layout.address("pubsub")]
     env = processes.mark(environment.scrubbed(os.environ), layout.root)
     with layout.standins_log.open("wb") as log:
         return subprocess.Popen(

@@ -14,6 +14,7 @@ from aiohttp import web
 from scripts.local import processes
 from scripts.local.layout import HOST, Layout
 from scripts.local.standins.appcheck import AppCheck
+from scripts.local.standins.cloud import Cloud
 from scripts.local.standins.control import Control
 from scripts.local.standins.deliver import recorded
 from scripts.local.standins.gemini import Gemini
@@ -22,20 +23,21 @@ from scripts.local.standins.oauth import Issuer
 _MAX_BODY_BYTES = 64 * 2**20
 
 
-def app() -> web.Application:
-    """All stand-ins in one application."""
+def app(pubsub_host: str) -> web.Application:
+    """All stand-ins in one application; the Pub/Sub emulator at `pubsub_host` may come later, or never."""
     issuer = Issuer()
-    appcheck, gemini = AppCheck(issuer), Gemini(issuer)
-    control = Control({"appcheck": appcheck.script, "gemini": gemini.script})
+    appcheck, gemini, cloud = AppCheck(issuer), Gemini(issuer), Cloud(issuer, pubsub_host)
+    scripts = {"appcheck": appcheck.script, "gemini": gemini.script, **cloud.scripts}
+    control = Control(scripts, [cloud.reset])
     application = web.Application(middlewares=[recorded], client_max_size=_MAX_BODY_BYTES)
-    for part in (issuer, appcheck, gemini, control):
+    for part in (issuer, appcheck, gemini, cloud, control):
         application.add_routes(part.routes())
     return application
 
 
-async def _serve(port: int) -> None:
+async def _serve(port: int, pubsub_host: str) -> None:
     # Cancelling the handler of a client that left is how the log learns of it.
-    runner = web.AppRunner(app(), handler_cancellation=True, access_log=None)
+    runner = web.AppRunner(app(pubsub_host), handler_cancellation=True, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, HOST, port).start()
     print(f"stand-ins on http://{HOST}:{port}", flush=True)
@@ -53,13 +55,14 @@ def _guard(end: Callable[[], object]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.local.standins", description=__doc__)
     parser.add_argument("--port", type=int, default=Layout().standins_port)
+    parser.add_argument("--pubsub", default=os.environ.get("PUBSUB_EMULATOR_HOST", Layout().address("pubsub")))
     parser.add_argument("--guard", action="store_true", help="when stdin closes, end the stack this process belongs to")
     arguments = parser.parse_args()
     if arguments.guard:
         root = Path(os.environ[processes.MARK])
         threading.Thread(target=_guard, args=[lambda: processes.end(root)], daemon=True).start()
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(arguments.port))
+        asyncio.run(_serve(arguments.port, arguments.pubsub))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How tests and the demo steer the stand-ins: scripts in, logs out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from aiohttp import web
 
@@ -9,10 +9,11 @@ from scripts.local.standins.script import BadScript, Script
 
 
 class Control:
-    """The handlers, over the script of each service."""
+    """The handlers, over the script of each service; `resets` forget what else is to be forgotten."""
 
-    def __init__(self, scripts: Mapping[str, Script]) -> None:
+    def __init__(self, scripts: Mapping[str, Script], resets: Sequence[Callable[[], None]] = ()) -> None:
         self._scripts = scripts
+        self._resets = (*resets, *(script.reset for script in scripts.values()))
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -37,8 +38,8 @@ class Control:
         return web.json_response(self._service(request).log)
 
     async def _reset(self, _request: web.Request) -> web.StreamResponse:
-        for script in self._scripts.values():
-            script.reset()
+        for reset in self._resets:
+            reset()
         return web.json_response({})
 
     def _service(self, request: web.Request) -> Script:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from aiohttp import web
 
@@ -37,8 +37,7 @@ async def scripted_error(request: web.Request, reply: Reply) -> web.StreamRespon
     """Wait as told; then drop the connection, or give the scripted error or junk; None if the script has none."""
     await asyncio.sleep(reply.get("delayMs", 0) / 1000)
     if reply.get("dropAfter") == "nothing":
-        _abort(request)
-        raise _Dropped
+        drop(request)
     status = reply.get("status", 200)
     if "body" in reply:
         return await _send(request, reply, reply["body"].encode(), status)
@@ -84,10 +83,11 @@ async def events(request: web.Request, reply: Reply, chunks: Iterable[dict[str, 
     return response
 
 
-def _abort(request: web.Request) -> None:
-    """Reset the connection."""
+def drop(request: web.Request) -> NoReturn:
+    """Reset the connection: the client learns nothing."""
     if request.transport is not None:
         request.transport.abort()
+    raise _Dropped
 
 
 def _hang_up(request: web.Request) -> None:

@@ -22,15 +22,19 @@ _STATUS = {
 class GoogleError(Exception):
     """An error answer, as Google words it."""
 
-    def __init__(self, code: int, message: str, details: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, code: int, message: str, details: list[dict[str, Any]] | None = None, *, status: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
-        self.body = envelope(code, message, details)
+        self.body = envelope(code, message, details, status=status)
 
 
-def envelope(code: int, message: str, details: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """The JSON body of an error with this HTTP status."""
-    error: dict[str, Any] = {"code": code, "message": message, "status": _STATUS.get(code, "UNKNOWN")}
+def envelope(
+    code: int, message: str, details: list[dict[str, Any]] | None = None, *, status: str | None = None
+) -> dict[str, Any]:
+    """The JSON body of an error with this HTTP status; `status` for a name that is not the usual one of its code."""
+    error: dict[str, Any] = {"code": code, "message": message, "status": status or _STATUS.get(code, "UNKNOWN")}
     return {"error": error | ({"details": details} if details else {})}
 
 
