@@ -268,3 +268,17 @@ def test_overview_of_a_new_user_is_a_full_bucket(ledger: Ledger, uid: str) -> No
     seen = ledger.overview(uid, limit=LIMIT)
 
     assert (seen.level.tokens, seen.recent) == (LIMIT, [])
+
+
+@pytest.mark.parametrize("actual", [50, 300], ids=["a refund", "a debt"])
+def test_a_limit_of_the_buckets_own_does_not_expire_with_it(
+    ledger: Ledger, direct: firestore.Client, uid: str, actual: int
+) -> None:
+    """Else a user whom an operator has bounded would be free of it a month after the last call."""
+    bucket = direct.collection("token_buckets").document(uid)
+    fields = {"tokens": 500, "updatedAt": firestore.SERVER_TIMESTAMP, "version": 1, "override": 500}
+    bucket.set(fields)
+
+    ledger.settle(ledger.reserve(uid, "r", ask(100)), actual=actual, counters={})
+
+    assert "expireAt" not in (bucket.get().to_dict() or {})

@@ -106,7 +106,7 @@ class Documents:
             "tokens": level.tokens,
             "updatedAt": from_us(level.updated_us),
             "version": version,
-            "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
+            **_expiry(bucket, level, limit),
         }
         if bucket.updated is None:
             writes.create(batch, self._bucket, fields)
@@ -142,20 +142,20 @@ class Documents:
         *,
         held_at: datetime,
         actual: int,
-        unchanged_since: datetime,
+        bucket: Bucket,
         level: Level,
         limit: int,
         increments: Mapping[str, int],
         timeout_s: float,
     ) -> None:
-        """As `settle`, but with the level as of now, under the bucket's own precondition (rule 7)."""
+        """As `settle`, but with the level as of now, on condition that the bucket has not changed since (rule 7)."""
         batch = self._settled(request_id, held_at, actual)
         fields: dict[str, writes.Scalar] = {
             "tokens": level.tokens,
             "updatedAt": from_us(level.updated_us),
-            "expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US),
+            **_expiry(bucket, level, limit),
         }
-        writes.update(batch, self._bucket, fields, increments=increments, unchanged=unchanged_since)
+        writes.update(batch, self._bucket, fields, increments=increments, unchanged=bucket.updated)
         _commit(batch, timeout_s, increments)
 
     def _settled(self, request_id: str, held_at: datetime, actual: int) -> firestore.WriteBatch:
@@ -167,6 +167,13 @@ class Documents:
     def _call(self, request_id: str) -> firestore.DocumentReference:
         call: firestore.DocumentReference = self._bucket.collection(CALLS).document(request_id)
         return call
+
+
+def _expiry(bucket: Bucket, level: Level, limit: int) -> dict[str, writes.Scalar]:
+    """When the bucket may go; never while it has a limit of its own, which would go with it."""
+    if bucket.override is not None:
+        return {}
+    return {"expireAt": from_us(full_at_us(level, limit=limit) + KEPT_US)}
 
 
 def _commit(batch: firestore.WriteBatch, timeout_s: float, increments: Mapping[str, int] | None = None) -> Commit:

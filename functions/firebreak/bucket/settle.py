@@ -125,7 +125,7 @@ class Settlement:
             self._hold.request_id,
             held_at=self._held_at,
             actual=self._actual,
-            unchanged_since=bucket.updated,
+            bucket=bucket,
             level=level,
             limit=self._hold.limit,
             increments=self._increments,
