@@ -5,7 +5,7 @@ LOCK := $(UV) pip compile -q pyproject.toml --python-version 3.13 --universal --
 export PYTHONPATH := functions:.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint check-long bench serve record docs lock deploy clean
+.PHONY: help setup demo test check lint check-long bench provision serve record docs lock deploy clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -33,11 +33,14 @@ check-long: lint ## The same with the tests that take minutes
 bench: setup ## The bucket beside its alternatives, ten minutes: scripts/bench/results.json, docs/bench.md and docs/bench.png
 	@GRPC_VERBOSITY=NONE $(PYTHON) -m scripts.bench
 
+provision: setup ## What firebreak.toml would change: spend caps, alerts, topic, rights (DO=apply does it, DO=status looks)
+	@$(PYTHON) -m scripts.provision $(or $(DO),plan) || { s=$$?; [ $$s -eq 2 ] && [ -z "$(DO)" ]; }
+
 serve: setup ## Start the local stack and keep it until Ctrl-C
 	@$(PYTHON) -m scripts.local.serve
 
 record: setup ## Write the tables in docs/ that tests produce anew, then those of README.md
-	@FIREBREAK_RECORD=1 $(PYTHON) -m pytest -q tests/e2e/test_token_bound.py tests/e2e/test_streaming.py
+	@FIREBREAK_RECORD=1 $(PYTHON) -m pytest -q tests/e2e/test_token_bound.py tests/e2e/test_streaming.py tests/e2e/test_costs.py
 	@$(PYTHON) -m scripts.docs
 
 docs: setup ## Write the tables of README.md and functions/.env.example anew, from the code
