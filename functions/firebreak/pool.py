@@ -121,7 +121,11 @@ class Pool:
         for looks in (0, 1, SHARDS):
             need = max(1, tokens - purse.credit.tokens)
             self._look(self._unsure(purse.share, need)[:looks], tries)
-            for number, part in purse.share.plan(self._held(purse.share), need).items():
+            plan = purse.share.plan(self._held(purse.share), need)
+            if len(plan) > 1 and not all(self._shards[number].fresh for number in plan):
+                # Of several only as they are now: else a draw that is refused in the end might have taken some.
+                continue
+            for number, part in plan.items():
                 self._lease_of(number, purse, part, purse.share.least(need), tries)
             lots = purse.credit.take(tokens)
             if lots:

@@ -29,6 +29,8 @@ type Kind = Literal["read", "write"]
 
 COLLECTION = "request_buckets"
 MOST = 32
+# What a user who comes back after a while is leased: a few calls cost one write, and what is not used lapses.
+FIRST = 8
 # Users an instance remembers, 2 KB each; the one not seen for longest goes first, with what is leased for it.
 USERS = 10_000
 TAKE_S = 2.2
@@ -80,7 +82,7 @@ class Rate:
     def _lease(self, user: _User, kind: Kind, limit: int, tries: Tries) -> None:
         self._refuse(user, kind, limit)
         credit = user.credits[kind]
-        want = Want(need=1, size=credit.next_size(goal_s=LEASE_S, most=MOST))
+        want = Want(need=1, size=max(FIRST, credit.next_size(goal_s=LEASE_S, most=MOST)))
         error: Exception | None = None
         for _ in tries:
             lapses_s = self._clock.monotonic() + LEASE_S

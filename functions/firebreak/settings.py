@@ -18,7 +18,7 @@ from firebreak.gemini.prices import Price
 
 GEMINI_API_KEY = SecretParam("GEMINI_API_KEY")
 
-# Of each function, in seconds. What is left of it after the model's deadline is for tokens, count, reserve and settle.
+# Of each function, in seconds. What is left of it after the model's deadline is for tokens, requests, pool, count, reserve and settle.
 TIMEOUT_S = 120
 
 EMULATOR_HOSTS = (
@@ -109,7 +109,7 @@ class Settings:
         "KILL_SWITCH",
         knobs.some_of("gemini", "firestore", "all"),
         "gemini, firestore, all",
-        "Switched off by a deploy: refused without one external call. `scripts/ops.py switch` needs no deploy.",
+        "Switched off by a deploy: refused without one external call. `python -m scripts.ops switch` needs no deploy.",
         "",
     )
     switch_ttl_s: int = knobs.number(
@@ -228,7 +228,7 @@ class Settings:
         "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"
     )
     gemini_deadline_s: int = knobs.number(
-        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 35, "Seconds until an unanswered model call is given up, and charged.", 60
+        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 42, "Seconds until an unanswered model call is given up, and charged.", 60
     )
     threads: int = knobs.number(
         "THREADS", 1, 1000, "Calls one instance runs at once: the server's threads and the functions' concurrency.", 8
@@ -306,6 +306,10 @@ def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset
         wrong.append("GCLOUD_PROJECT must be set; the platform sets it")
     if not project.startswith("demo-"):
         wrong += [f"{name} is accepted only in a demo- project" for name in sorted(emulated)]
+    tiers = {"anonymous", "default", *values.get("tiers", ())}
+    for knob in ("read_requests_per_hour", "write_requests_per_hour", "pool_shares"):
+        for name in values.get(knob, {}).keys() - tiers:
+            wrong.append(f"{knob.upper()} must name tiers of TIERS, anonymous or default, not {name!r}")
     for model in values.get("weights", {}).keys() - set(values.get("models", ())):
         wrong.append(f"WEIGHTS must name models of MODELS, not {model!r}")
     if values.get("default_output_tokens", 0) > values.get("max_output_tokens", 0) > 0:

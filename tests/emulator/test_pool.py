@@ -150,6 +150,21 @@ def test_a_refused_draw_takes_nothing(pool: Pool, direct: firestore.Client) -> N
     assert stored(direct, "default") + stored(direct, "common") == before
 
 
+def test_a_draw_that_others_left_too_little_for_takes_nothing(
+    pool: Pool, direct: firestore.Client, shifted: Shifted
+) -> None:
+    """It remembers thirteen full shards, of which others emptied twelve."""
+    pool.take("default", 90 * 3)
+    pool_at(direct).take("default", 90 * 12)
+    shifted.by += TERMS.trusted_s + 1
+    before = stored(direct, "default") + stored(direct, "common")
+
+    with pytest.raises(errors.PoolEmpty):
+        pool.take("default", 90 * 13)
+
+    assert stored(direct, "default") + stored(direct, "common") == before
+
+
 def test_the_first_draw_costs_one_read_and_one_commit(pool: Pool, faults: FaultProxy) -> None:
     pool.take("default", 5)
 
@@ -342,12 +357,12 @@ def test_instances_that_were_refused_do_not_ask_again_at_once(
     pool = pool_at(through_proxy, 16_000_000, Clock(monotonic=shifted, uniform=lambda _, most: most))
     pool.take("default", 14_400_000)
     with pytest.raises(errors.PoolEmpty):
-        pool.take("default", 20_000)
+        pool.take("default", 1_500)
     faults.clear()
     shifted.by += TERMS.pause_s - 2
 
     with pytest.raises(errors.PoolEmpty):
-        pool.take("default", 20_000)
+        pool.take("default", 1_500)
 
     assert faults.calls == {}
 

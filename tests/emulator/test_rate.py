@@ -14,7 +14,7 @@ from firebreak.bucket.credit import LEASE_S
 from firebreak.bucket.lease import REFUSE_S
 from firebreak.bucket.record import document_id
 from firebreak.bucket.tries import Clock
-from firebreak.rate import Rate
+from firebreak.rate import FIRST, Rate
 from scripts.local.client import client_at
 from tests.fault_proxy import Fault, FaultProxy, Way
 
@@ -91,10 +91,11 @@ def test_a_request_within_a_lease_costs_nothing(rate: Rate, faults: FaultProxy, 
 
 
 def test_the_next_lease_of_a_known_user_costs_one_commit(rate: Rate, faults: FaultProxy, uid: str) -> None:
-    rate.take(uid, "read", LIMIT)
+    for _ in range(FIRST):
+        rate.take(uid, "read", 1_000)
     faults.clear()
 
-    rate.take(uid, "read", LIMIT)
+    rate.take(uid, "read", 1_000)
 
     assert faults.calls == {"Commit": 1}
 
@@ -172,7 +173,8 @@ def test_what_is_leased_is_used_until_it_lapses(
     admitted(Rate(direct), uid)
     shifted.by += LEASE_S - PATIENCE_S
 
-    assert admitted(rate, uid) == LIMIT - 4 - (LIMIT - 7)
+    # An eighth of the limit was leased at first, and four of that are used.
+    assert admitted(rate, uid) == LIMIT // 8 - 4
 
 
 def test_a_refused_user_is_admitted_when_the_limit_has_refilled(
@@ -203,11 +205,12 @@ def test_a_deleted_document_starts_anew_and_its_version_fits_no_old_chain(
 def test_a_document_that_is_deleted_between_two_leases_costs_a_retry(
     rate: Rate, direct: firestore.Client, faults: FaultProxy, uid: str
 ) -> None:
-    rate.take(uid, "read", LIMIT)
+    for _ in range(FIRST):
+        rate.take(uid, "read", 1_000)
     direct.collection("request_buckets").document(uid).delete()
     faults.clear()
 
-    rate.take(uid, "read", LIMIT)
+    rate.take(uid, "read", 1_000)
 
     assert faults.calls == {"Commit": 2, "BatchGetDocuments": 1}
 

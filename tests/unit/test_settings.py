@@ -149,3 +149,13 @@ def test_the_default_output_fits_the_largest(capsys: pytest.CaptureFixture[str])
     (message,) = wrong(GOOD | {"MAX_OUTPUT_TOKENS": "10"}, capsys)
 
     assert message == "DEFAULT_OUTPUT_TOKENS must be at most MAX_OUTPUT_TOKENS"
+
+
+@pytest.mark.parametrize("knob", ["READ_REQUESTS_PER_HOUR", "WRITE_REQUESTS_PER_HOUR", "POOL_SHARES"])
+def test_a_tier_that_is_none_is_named(knob: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt one would keep tokens for nobody, or bound nobody."""
+    text = "pr=10" if knob == "POOL_SHARES" else "5,pr=10"
+    good = GOOD | {"TIERS": "pro=9000"}
+
+    assert wrong(good | {knob: text}, capsys) == [f"{knob} must name tiers of TIERS, anonymous or default, not 'pr'"]
+    assert load(good | {knob: text.replace("pr", "pro")})

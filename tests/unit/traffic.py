@@ -111,7 +111,10 @@ class Instance:
         for looks in (0, 1, SHARDS):
             need = max(1, tokens - self.credit.tokens)
             yield from self._look(self._unsure(need)[:looks])
-            for number, part in self.share.plan(self._held(), need).items():
+            plan = self.share.plan(self._held(), need)
+            if len(plan) > 1 and not all(map(self._fresh, plan)):
+                continue
+            for number, part in plan.items():
                 size = self.credit.next_size(goal_s=GOAL_S, most=MOST_TOKENS)
                 lapses_s = self.world.now_s + LEASE_S
                 want = Want(need=part, size=size, least=self.share.least(need))
