@@ -13,6 +13,7 @@ from firebreak.settings import KNOBS
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 BENCH = ROOT / "docs" / "bench.md"
+COSTS = ROOT / "docs" / "costs.md"
 DEMO = ROOT / "docs" / "demo.txt"
 ENDINGS = ROOT / "docs" / "endings.md"
 ENV_EXAMPLE = ROOT / "functions" / ".env.example"
@@ -70,8 +71,14 @@ def endings() -> Iterator[str]:
     yield ENDINGS.read_text().rstrip()
 
 
+def costs() -> Iterator[str]:
+    """What calls cost Firestore, as the tests counted it."""
+    yield COSTS.read_text().rstrip()
+
+
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "bench": bench,
+    "costs": costs,
     "demo": demo,
     "endings": endings,
     "knobs": knobs,
