@@ -1,7 +1,7 @@
 """`make demo`: the whole story on this machine, and a verdict.
 
 Exit status: 0 every claim held; 1 a claim did not hold, or a client broke; 2 not started: wrong use, no consent to
-spend, or a limit that the story does not fit; 3 the local stack did not start; 130 interrupted.
+spend, or a setting that the story does not fit; 3 the local stack did not start; 130 interrupted.
 """
 
 import json
@@ -16,7 +16,9 @@ from scripts.clients.caller import CallerFailed
 from scripts.demo import story, table
 from scripts.demo.evidence import Evidence
 from scripts.demo.gate import NotAllowed, real_gemini_api_key
-from scripts.demo.limit import Unfit, daily_limit
+from scripts.demo.knob import Unfit
+from scripts.demo.limit import daily_limit
+from scripts.demo.policy import switch_ttl_s
 from scripts.demo.result import result
 from scripts.demo.screen import Screen
 from scripts.local.layout import PROJECT, ROOT
@@ -40,10 +42,11 @@ def main(
     console = Console(stderr=as_json, highlight=False)
     try:
         limit = daily_limit(ROOT / "functions", PROJECT)
+        ttl_s = switch_ttl_s(ROOT / "functions", PROJECT)
         key = None
         if real:
             key = real_gemini_api_key(os.environ, limit=limit, console=console, interactive=_interactive())
-        evidence, seconds = _perform(console, limit, key)
+        evidence, seconds = _perform(console, limit, ttl_s, key)
     except (NotAllowed, Unfit) as error:
         raise _exit(console, str(error), NOT_STARTED) from error
     except Unavailable as error:
@@ -63,14 +66,14 @@ def _interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _perform(console: Console, limit: int, key: str | None) -> tuple[Evidence, dict[str, float]]:
+def _perform(console: Console, limit: int, ttl_s: int, key: str | None) -> tuple[Evidence, dict[str, float]]:
     """Starts the stack, plays the story on it, ends the stack."""
     with Screen(console) as screen:
         screen.say("starting the local stack: the Firebase emulators, and stand-ins for what has none")
         with running(real_gemini_api_key=key) as stack:
             ready_s = screen.elapsed_s
             screen.say("the stack is up")
-            evidence = story.play(stack, screen, limit=limit, real=key is not None)
+            evidence = story.play(stack, screen, limit=limit, switch_ttl_s=ttl_s, real=key is not None)
             played_s = screen.elapsed_s
             screen.now("ending the stack")
         seconds = {"stack": ready_s, "story": played_s - ready_s, "end": screen.elapsed_s - played_s}

@@ -1,28 +1,21 @@
 """What the demo claims, checked against what was measured. Pure: evidence in, verdicts out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from scripts.demo.books import Books, refill_needed, refill_possible
+from scripts.demo.claim import Claim, refusals
 from scripts.demo.evidence import Evidence
+from scripts.demo.overspend_claims import overspend_claims
 from scripts.demo.tally import Tally
 
 ANSWERS_WHILE_IT_RAN = 3
 ANSWERS_AFTER_IT_WAS_REFUSED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One statement, whether it held, and the numbers that show it."""
-
-    text: str
-    held: bool
-    evidence: str
-
-
 def claims(evidence: Evidence) -> tuple[Claim, ...]:
     """Every claim of the story, in its order."""
-    return (*_bot(evidence), *_runaway(evidence), *_normal(evidence))
+    acts = (_bot(evidence), _runaway(evidence), _normal(evidence), overspend_claims(evidence.overspend))
+    return tuple(claim for act in acts for claim in act)
 
 
 def _bot(evidence: Evidence) -> Iterator[Claim]:
@@ -30,7 +23,7 @@ def _bot(evidence: Evidence) -> Iterator[Claim]:
     yield Claim(
         text="the bot is refused each time, as unauthenticated",
         held=bot.kinds == {"unauthenticated (app-check)": bot.calls} and bot.calls > 0,
-        evidence=f"{bot.calls} calls, {_kinds(bot)}",
+        evidence=f"{bot.calls} calls, {refusals(bot)}",
     )
     if evidence.model:
         requests = evidence.model.during_bot
@@ -74,14 +67,10 @@ def _refusals(runaway: Tally, limit: int) -> Claim:
         text="the runaway is refused with a reason it can act on",
         held=len(told) == runaway.refused > 0,
         evidence=(
-            f"{_kinds(runaway)}; the first: remaining {first.get('remaining')}, "
+            f"{refusals(runaway)}; the first: remaining {first.get('remaining')}, "
             f"retry after {first.get('retryAfterSeconds')} s"
         ),
     )
-
-
-def _kinds(seen: Tally) -> str:
-    return ", ".join(f"{count} x {kind}" for kind, count in seen.kinds.items()) or "no refusal"
 
 
 def _tells_when(details: object, limit: int) -> bool:
@@ -134,7 +123,7 @@ def _normal(evidence: Evidence) -> Iterator[Claim]:
     yield Claim(
         text="the normal user is never refused",
         held=normal.refused == 0 and normal.answered == normal.calls > 0,
-        evidence=f"{normal.answered} answers to {normal.calls} calls, {_kinds(normal)}",
+        evidence=f"{normal.answered} answers to {normal.calls} calls, {refusals(normal)}",
     )
     yield Claim(
         text="the normal user is answered while the runaway burns, and after it is refused",

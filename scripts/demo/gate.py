@@ -8,7 +8,7 @@ from rich.console import Console
 from scripts.demo.money import OUTPUT_NANOUSD_PER_TOKEN, PRICED_MODEL, dollars, worst_case_microusd
 
 KEY = "GEMINI_API_KEY"
-USERS = 2
+USERS = 3
 
 
 class NotAllowed(Exception):

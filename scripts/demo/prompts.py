@@ -26,6 +26,10 @@ RUNAWAY: tuple[Json, ...] = (
     },
 )
 
+EDITS: tuple[Json, ...] = tuple(
+    {"operations": [{"op": "create_node", "label": label}]} for label in ("oak", "fern", "moss", "heather")
+)
+
 NORMAL: tuple[Json, ...] = tuple(
     {"prompt": prompt, "maxOutputTokens": 256}
     for prompt in (

@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 
 from scripts.clients.client import Json
 from scripts.demo.books import Books
-from scripts.demo.claims import Claim, claims
+from scripts.demo.claim import Claim
+from scripts.demo.claims import claims
 from scripts.demo.evidence import Evidence
 from scripts.demo.money import Comparison, assumptions, compare
+from scripts.demo.stages import StageRow, stages
 from scripts.demo.tally import Tally
 
 NO_MODEL_LOG = "not checked: what Gemini received; the real one shows nobody its log"
@@ -32,6 +34,8 @@ class Result:
 
     rows: tuple[Row, ...]
     cost: Comparison
+    budget_usd: int
+    stages: tuple[StageRow, ...]
     claims: tuple[Claim, ...]
     left_out: str | None
     seconds: Mapping[str, float]
@@ -54,6 +58,8 @@ def result(evidence: Evidence, seconds: Mapping[str, float], *, workers: int) ->
             _row("normal user", evidence.normal, evidence.normal_books),
         ),
         cost=compare((answer.usage for answer in evidence.runaway.answers), workers=workers),
+        budget_usd=evidence.overspend.budget_usd,
+        stages=stages(evidence.overspend),
         claims=claims(evidence),
         left_out=None if evidence.model else NO_MODEL_LOG,
         seconds={name: round(spent, 1) for name, spent in seconds.items()},

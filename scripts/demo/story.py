@@ -1,4 +1,4 @@
-"""The story: a bot, then a runaway user beside a normal one, each a client on the official SDK."""
+"""The story: a bot, a runaway user beside a normal one, an overspent budget; each client is on the official SDK."""
 
 import time
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from scripts.clients.client import Client
 from scripts.demo import prompts
 from scripts.demo.claims import ANSWERS_AFTER_IT_WAS_REFUSED
 from scripts.demo.evidence import Evidence, ModelSaw
+from scripts.demo.overspend import overspend
 from scripts.demo.records import ModelLog, Records
 from scripts.demo.screen import Screen
 from scripts.demo.tally import Refusal, Tally, join, tally
@@ -30,7 +31,7 @@ REAL_TIMES = 10
 END_S = 80
 
 
-def play(stack: Stack, screen: Screen, *, limit: int, real: bool) -> Evidence:
+def play(stack: Stack, screen: Screen, *, limit: int, switch_ttl_s: int, real: bool) -> Evidence:
     """All acts, and what they left behind. `real`: Google answers, so there is no log of the model to look at."""
     records = Records(project=stack.project, firestore_host=stack.firestore_host)
     log = None if real else ModelLog(stack.standins_url)
@@ -42,6 +43,7 @@ def play(stack: Stack, screen: Screen, *, limit: int, real: bool) -> Evidence:
     if log:
         runaway_requests = log.generations(prompts.RUNAWAY_MARK, since=after)
         saw = ModelSaw(during_bot=after - before, runaway=runaway_requests)
+    overspent = overspend(stack, screen, switch_ttl_s=switch_ttl_s)
     return Evidence(
         limit=limit,
         bot=seen_bot,
@@ -50,6 +52,7 @@ def play(stack: Stack, screen: Screen, *, limit: int, real: bool) -> Evidence:
         runaway_books=records.books(*runaway.uids),
         normal=normal,
         normal_books=records.books(*normal.uids),
+        overspend=overspent,
         model=saw,
     )
 

@@ -7,9 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scripts.demo.claims import Claim
+from scripts.demo.claim import Claim
 from scripts.demo.money import CAP_LAG_S, Comparison, assumptions, dollars
 from scripts.demo.result import Result, Row
+from scripts.demo.stages import StageRow
 
 
 def show(console: Console, end: Result) -> None:
@@ -20,6 +21,8 @@ def show(console: Console, end: Result) -> None:
     console.print(_costs(end.cost))
     for line in assumptions(end.cost):
         console.print(Text(f"  {line}", style="dim"), soft_wrap=True)
+    console.print(f"\nA budget of ${end.budget_usd} for Firestore, told through Pub/Sub:")
+    console.print(_stages(end.stages))
     console.print()
     for text in _verdicts(end.claims):
         console.print(text, soft_wrap=True)
@@ -48,6 +51,15 @@ def _costs(cost: Comparison) -> Table:
     lag, until_cap, cap_alone = f"{CAP_LAG_S // 60} min", f"{cost.calls_until_cap:,}", dollars(cost.cap_alone_microusd)
     table.add_row("a spend cap alone", lag, until_cap, cap_alone, "every user of the app")
     table.add_row("Firebreak", "its tokens", f"{cost.bucket_calls:,}", dollars(cost.bucket_microusd), "nobody")
+    return table
+
+
+def _stages(rows: Iterable[StageRow]) -> Table:
+    table = Table()
+    for name in ("", "notices", "edits", "refused", "Gemini", "switch"):
+        table.add_column(name, justify="left" if name in {"", "switch"} else "right")
+    for row in rows:
+        table.add_row(*(str(value) for value in astuple(row)))
     return table
 
 

@@ -1,5 +1,6 @@
 """What one caller saw: its calls, answers and refusals, counted from its events. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +8,13 @@ from dataclasses import dataclass
 from scripts.clients.caller import Event
 from scripts.clients.client import Json
 
+# The SDK adds the HTTP status to what the backend said.
+_STATUS = re.compile(r" \[\d{3}\]$")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answered call; `at_ms` is the client's clock, epoch."""
+    """One answered call; `at_ms` is the client's clock, epoch; `usage` is empty where the model was not asked."""
 
     at_ms: int
     took_ms: int
@@ -24,6 +28,7 @@ class Refusal:
     at_ms: int
     code: str
     details: Mapping[str, Json]
+    message: str = ""
 
     @property
     def reason(self) -> str:
@@ -99,10 +104,11 @@ def join(tallies: Sequence[Tally]) -> Tally:
 
 
 def _answer(event: Event) -> Answer:
-    usage = {name: int(count) for name, count in event["result"]["usage"].items()}
+    usage = {name: int(count) for name, count in event["result"].get("usage", {}).items()}
     return Answer(at_ms=int(event["at"]), took_ms=int(event["ms"]), usage=usage)
 
 
 def _refusal(event: Event) -> Refusal:
     details = event["details"] if isinstance(event["details"], dict) else {}
-    return Refusal(at_ms=int(event["at"]), code=str(event["code"]), details=details)
+    message = _STATUS.sub("", str(event.get("message", "")))
+    return Refusal(at_ms=int(event["at"]), code=str(event["code"]), details=details, message=message)

@@ -17,14 +17,15 @@ from scripts.local.deployed import FUNCTIONS
 from scripts.local.dotenv import dotenv
 from scripts.local.layout import ROOT
 
-CALLABLES = ["generate", "usage"]
+CALLABLES = ["generate", "mutate", "traverse", "usage"]
 # The script that the CLI runs, and what it reads from it.
 MANIFEST = "from firebase_functions.private import serving; print(serving.functions_as_yaml(serving.get_functions()))"
 
 
 @cache
-def manifest() -> dict[str, Any]:
-    env = {"PATH": os.environ["PATH"], "GCLOUD_PROJECT": "my-app", "FIREBASE_CONFIG": '{"projectId":"my-app"}'}
+def manifest(**knobs: str) -> dict[str, Any]:
+    """With what functions/.env holds beside the defaults: the CLI gives it to the script."""
+    env = {"PATH": os.environ["PATH"], "GCLOUD_PROJECT": "my-app", "FIREBASE_CONFIG": '{"projectId":"my-app"}'} | knobs
     command = [sys.executable, "-c", MANIFEST]
     done = subprocess.run(command, cwd=FUNCTIONS, env=env, check=True, capture_output=True, text=True)
     read: dict[str, Any] = yaml.safe_load(done.stdout)
@@ -32,7 +33,7 @@ def manifest() -> dict[str, Any]:
 
 
 def test_every_function_is_deployed_under_its_own_name() -> None:
-    assert list(manifest()["endpoints"]) == CALLABLES
+    assert sorted(manifest()["endpoints"]) == sorted([*CALLABLES, "on_budget_alert"])
     assert all(endpoint["entryPoint"] == name for name, endpoint in manifest()["endpoints"].items())
 
 
@@ -53,7 +54,33 @@ def test_every_function_states_what_it_runs_on(name: str) -> None:
 def test_only_the_function_that_calls_the_model_gets_its_key() -> None:
     secrets = {name: e["secretEnvironmentVariables"] for name, e in manifest()["endpoints"].items()}
 
-    assert secrets == {"generate": [{"key": "GEMINI_API_KEY"}], "usage": []}
+    assert {name for name, bound in secrets.items() if bound} == {"generate"}
+    assert secrets["generate"] == [{"key": "GEMINI_API_KEY"}]
+
+
+def test_the_budgets_function_is_retried_and_runs_as_an_account_of_its_own() -> None:
+    endpoint = manifest()["endpoints"]["on_budget_alert"]
+
+    assert endpoint["eventTrigger"]["eventFilters"] == {"topic": "budget-alerts"}
+    assert endpoint["eventTrigger"]["retry"] is True
+    assert endpoint["serviceAccountEmail"] == "firebreak-alerts@"
+    assert endpoint["maxInstances"] == 2
+
+
+def test_the_webhooks_secret_is_asked_for_only_where_there_is_one() -> None:
+    endpoint = manifest(BUDGET_WEBHOOK="true")["endpoints"]["on_budget_alert"]
+
+    assert endpoint["secretEnvironmentVariables"] == [{"key": "BUDGET_WEBHOOK_URL"}]
+    assert [param["name"] for param in manifest()["params"]] == ["GEMINI_API_KEY", "THREADS"]
+
+
+def test_the_watch_over_caps_is_deployed_only_where_it_is_wanted() -> None:
+    endpoint = manifest(WATCH_CAPS="true")["endpoints"]["watch_caps"]
+
+    assert endpoint["scheduleTrigger"]["schedule"] == "*/5 * * * *"
+    assert endpoint["serviceAccountEmail"] == "firebreak-caps@{{ params.PROJECT_ID }}.iam.gserviceaccount.com"
+    assert endpoint["maxInstances"] == 1
+    assert {api["api"] for api in manifest().get("requiredAPIs", [])} & {"cloudscheduler.googleapis.com"} == set()
 
 
 def test_concurrency_is_the_number_of_threads() -> None:

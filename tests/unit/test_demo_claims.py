@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from scripts.demo.books import Books, Bucket, CallDocument
-from scripts.demo.claims import Claim, claims
+from scripts.demo.claim import Claim
+from scripts.demo.claims import claims
 from scripts.demo.evidence import Evidence, ModelSaw
 from scripts.demo.tally import Answer, Refusal, Tally
+from tests.unit.overspent import OVERSPENT
 
 LIMIT = 10_000
 SECOND_US = 1_000_000
@@ -50,6 +52,7 @@ TRUE = Evidence(
     runaway_books=books(3_000, 3_000, 3_000, level=1_001),
     normal=seen("normal", answered=answers(5, 10, 15, 20, 25, 30, 35, 40, 45, 50)),
     normal_books=books(100, 200, level=9_700),
+    overspend=OVERSPENT,
     model=ModelSaw(during_bot=0, runaway=3),
 )
 
@@ -150,4 +153,4 @@ def test_without_the_models_log_nothing_is_claimed_of_it() -> None:
     texts = [claim.text for claim in claims(replace(TRUE, model=None))]
 
     assert len(texts) == len(claims(TRUE)) - 2
-    assert not [text for text in texts if "Gemini" in text]
+    assert [text for text in texts if "Gemini" in text] == ["Gemini goes on meanwhile"]

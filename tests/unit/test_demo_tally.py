@@ -38,6 +38,19 @@ def test_refusals_are_told_apart_by_code_and_reason() -> None:
     assert len(seen.out_of_tokens) == 1
 
 
+def test_a_refusal_has_the_backends_own_words() -> None:
+    told = "The app's budget is used up."
+    event = {"event": "refused", "at": 1, "call": 0, "ms": 1, "code": "unavailable", "message": f"{told} [503]"}
+
+    assert tally([event | {"details": None}]).refusals[0].message == told
+
+
+def test_an_answer_of_another_function_than_the_models_has_no_usage() -> None:
+    event = {"event": "answered", "at": 1, "call": 0, "ms": 1, "result": {"complete": True}}
+
+    assert tally([event]).answers[0].usage == {}
+
+
 def test_several_accounts_are_one_caller() -> None:
     both = join([tally(EVENTS), tally(EVENTS)])
 

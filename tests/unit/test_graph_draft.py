@@ -100,7 +100,7 @@ def test_contents_are_the_same_only_with_the_same_types() -> None:
 
 
 def test_a_node_that_is_there_may_be_created_again_only_as_it_is_in_the_end() -> None:
-    there = {node("a"): {"label": "x", "properties": {}}}
+    there: State = {node("a"): {"label": "x", "properties": {}}}
     create, update = {"op": "create_node", "id": "a", "label": ""}, {"op": "update_node", "id": "a", "label": "x"}
 
     assert drafted(listed(create, update), there).changes() == {}
@@ -114,13 +114,13 @@ GO = {"op": "delete_node", "id": "a"}
 
 @pytest.mark.parametrize("edge_", [EDGE, {**EDGE, "id": None}], ids=["its own id", "no id"])
 def test_an_edge_that_a_list_makes_goes_with_a_node_that_it_deletes(edge_: dict[str, object]) -> None:
-    there = {node("a"): {}, node("b"): {}}
+    there: State = {node("a"): {}, node("b"): {}}
 
     assert drafted(listed(edge_, GO), there).changes() == {node("a"): None}
 
 
 def test_an_edge_that_went_with_its_node_can_be_made_anew_elsewhere() -> None:
-    there = {node("a"): {}, node("b"): {}, edge("e"): {"from": "b", "to": "a", "label": ""}}
+    there: State = {node("a"): {}, node("b"): {}, edge("e"): {"from": "b", "to": "a", "label": ""}}
 
     draft = drafted(listed(GO, {**EDGE, "to": "b"}), there)
 

@@ -6,6 +6,7 @@ import pytest
 
 from firebreak import errors
 from firebreak.graph.traversal import MOST_STARTS
+from firebreak.graph.walk import IN_MOST
 from tests.emulator.graph.user import Answer, User, edge, hub, node
 
 #      a → b → c → d → a, and b → e, and x by itself
@@ -97,6 +98,25 @@ def test_a_hub_is_read_to_its_end(user: User, edges: int, asked: dict[str, Any],
     found = set().union(*(answer.edges() for answer in answers))
     assert found == (set(user.edges()) if direction == "both" else set(user.edges()) - {"in"})
     assert all(answer.reads <= asked.get("reads", 1_000) for answer in answers)
+
+
+def test_more_nodes_than_one_query_can_name_are_asked_for_in_several(user: User) -> None:
+    spokes = range(IN_MOST + 5)
+    user.fill({f"e{n}": ("hub", f"n{n}") for n in spokes} | {f"f{n}": (f"n{n}", f"m{n}") for n in spokes})
+
+    answer = user.traverse(start="hub", depth=2, limit=200)
+
+    assert answer.nodes() == set(user.nodes())
+    assert answer.reads == 1 + 4 * len(spokes)
+    assert answer.result["truncated"] is False
+
+
+def test_each_start_goes_on_behind_its_own_edge(user: User) -> None:
+    user.fill(hub(4, name="a") | hub(4, name="b") | hub(4, name="c"))
+
+    answer = user.traverse(start=[{"id": "a", "after": "a-00002"}, {"id": "b", "after": "b-00001"}, "c"])
+
+    assert sorted(answer.edges()) == ["a-00003", "b-00002", "b-00003", "c-00000", "c-00001", "c-00002", "c-00003"]
 
 
 def test_edges_are_bounded_too_and_the_walk_goes_on_behind_the_last(user: User) -> None:

@@ -168,6 +168,10 @@ def test_an_aggregation_is_bounded_by_a_thousand_entries_a_read(
     with metered(reads=2, writes=0) as meters:
         assert notes.sum("n").get()[0][0].value == sum(range(1_350))
         assert meters.reads.used == 2
+    with metered(reads=2, writes=0) as meters:
+        five = notes.sum("n", alias="all").avg("n").count().sum("n").avg("n").get()[0]
+        assert {each.value for each in five} == {sum(range(1_350)), 674.5, 1_350}
+        assert meters.reads.used == 2
     with metered(reads=1, writes=0) as meters, pytest.raises(ReadsExceeded):
         notes.sum("n").get()
     assert meters.reads.used == 1

@@ -9,9 +9,16 @@ from typing import Any
 import grpc
 import pytest
 from google.api_core.exceptions import GoogleAPICallError, ServiceUnavailable
-from google.cloud.firestore_v1.types import Document, RunQueryResponse
+from google.cloud.firestore_v1.types import (
+    CommitResponse,
+    Document,
+    RunAggregationQueryResponse,
+    RunQueryResponse,
+    WriteResult,
+)
 
 from firebreak.errors import MeterExceeded, ReadsExceeded
+from firebreak.metering.api import STREAM_S, UNARY_S
 from firebreak.metering.firestore import Metered
 from firebreak.metering.meter import metered
 from scripts.local.client import metered_at
@@ -29,10 +36,23 @@ class Endless(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no ty
         self.breaks: grpc.StatusCode | None = None
         """How a query ends after three documents, if at all."""
 
-    def service(self, _: grpc.HandlerCallDetails) -> Any:
+        self.left_s: float | None = None
+        """How long the last caller would have waited."""
+
+    def service(self, call: grpc.HandlerCallDetails) -> Any:
+        if call.method.endswith("/Commit"):
+            return grpc.unary_unary_rpc_method_handler(self._commit, response_serializer=CommitResponse.serialize)
+        if call.method.endswith("/RunAggregationQuery"):
+            answer = RunAggregationQueryResponse.serialize(RunAggregationQueryResponse())
+            return grpc.unary_stream_rpc_method_handler(lambda _request, _context: iter([answer]))
         return grpc.unary_stream_rpc_method_handler(self._send, response_serializer=RunQueryResponse.serialize)
 
+    def _commit(self, _: bytes, context: grpc.ServicerContext) -> CommitResponse:
+        self.left_s = context.time_remaining()
+        return CommitResponse(write_results=[WriteResult()])
+
     def _send(self, _: bytes, context: grpc.ServicerContext) -> Iterator[RunQueryResponse]:
+        self.left_s = context.time_remaining()
         context.add_callback(self.cancelled.set)
         number = 0
         while context.is_active():
@@ -146,3 +166,25 @@ def test_what_broke_off_while_another_waited_is_told_to_the_one_who_reads_it(cli
             seen.extend(stream)
 
     assert len(seen) == 3
+
+
+def test_a_call_without_a_timeout_gets_ours_and_another_keeps_its_own(client: Metered, endless: Endless) -> None:
+    waits: list[float | None] = []
+    with metered(reads=9, writes=9):
+        for timeout in (None, 3.0):
+            next(client.collection("notes").limit(1).stream(timeout=timeout))
+            waits.append(endless.left_s)
+            client.document("notes/d").set({}, timeout=timeout)
+            waits.append(endless.left_s)
+
+    # What the wire tells of a deadline is a little more than what was set.
+    assert all(wait and wait < most + 1 for wait, most in zip(waits, (STREAM_S, UNARY_S, 3.0, 3.0), strict=True))
+
+
+def test_an_aggregation_that_does_not_tell_its_entries_stays_counted_for_all_it_asked_for(client: Metered) -> None:
+    some: Any = client.collection("notes").limit(4_000)
+
+    with metered(reads=9, writes=0) as meters:
+        some.sum("n").get()
+
+    assert meters.reads.used == 4

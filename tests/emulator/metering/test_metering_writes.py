@@ -281,6 +281,16 @@ def test_what_is_queued_in_one_request_and_sent_in_another_counts_in_both(mine: 
     assert (first.writes.used, second.writes.used) == (3, 3)
 
 
+def test_a_batch_that_goes_on_in_another_request_counts_there_in_full(mine: Collection) -> None:
+    with metered(reads=0, writes=9):
+        batch = queue(mine, 3)
+    with metered(reads=0, writes=9) as second:
+        batch.set(mine.document("more"), {})
+        batch.commit()
+
+    assert second.writes.used == 4
+
+
 def test_what_is_queued_in_a_request_is_not_sent_outside(mine: Collection, stored: Callable[[], int]) -> None:
     with metered(reads=0, writes=9):
         batch = queue(mine, 3)
