@@ -57,7 +57,7 @@ def mutate(call: Call) -> dict[str, Any]:
     return graph_mutate.run(call.data, uid=call.user.uid, client=wiring.store())
 
 
-@guarded(spends={"firestore"}, requests="read", reads=1_000, writes=0, **DEPLOYED)
+@guarded(spends={"firestore"}, requests="read", reads=500, writes=0, **DEPLOYED)
 def traverse(call: Call) -> dict[str, Any]:
     """Read the caller's own graph around some nodes."""
     return graph_traverse.run(call.data, uid=call.user.uid, client=wiring.store())

@@ -162,7 +162,7 @@ class Blocked(Refused):
 class Contention(Refused):
     code, reason = Code.RESOURCE_EXHAUSTED, Reason.CONTENTION
     text = "Too many calls of this user at once."
-    advice = "Wait `retryAfterSeconds` and retry with the same `requestId`: nothing was charged."
+    advice = "Wait `retryAfterSeconds`; retry with the same `requestId` (`mutate`: the same list). Nothing was charged."
 
 
 class Duplicate(Refused):
@@ -204,7 +204,7 @@ class AttestationUnavailable(Refused):
 class StoreUnavailable(Refused):
     code, reason, our_fault = Code.UNAVAILABLE, Reason.STORE, True
     text = "The store of limits cannot be reached."
-    advice = "Retry after `retryAfterSeconds` with the same `requestId`: it cannot be charged twice."
+    advice = "Retry after `retryAfterSeconds` with the same `requestId` (`mutate`: list): it cannot count twice."
 
 
 class ShuttingDown(Refused):
