@@ -18,8 +18,8 @@ from firebreak.gemini.prices import Price
 
 GEMINI_API_KEY = SecretParam("GEMINI_API_KEY")
 
-# Of each function, in seconds. What is left of it after the model's deadline is for tokens, requests, pool, count, reserve
-# and settle.
+# Of each function, in seconds. What is left of it after the model's deadline is for tokens, requests, pool, count,
+# reserve and settle.
 TIMEOUT_S = 120
 
 EMULATOR_HOSTS = (
