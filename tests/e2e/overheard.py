@@ -6,12 +6,10 @@ from main import generate, usage
 
 __all__ = ["generate", "usage"]
 
-MARK = "overheard:"
-
 
 def _tell(event: str, arguments: tuple[object, ...]) -> None:
     if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
-        print(MARK, event, arguments[-1], flush=True)
+        print("overheard:", event, arguments[-1], flush=True)
 
 
 sys.addaudithook(_tell)

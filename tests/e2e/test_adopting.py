@@ -132,7 +132,10 @@ def test_an_existing_project_runs_it_as_a_codebase_beside_its_own(shop: Path, st
     assert sorted(loaded) == [
         ("default", "hello"),
         ("firebreak", "generate"),
+        ("firebreak", "mutate"),
+        ("firebreak", "on_budget_alert"),
         ("firebreak", "summarize"),
+        ("firebreak", "traverse"),
         ("firebreak", "usage"),
     ]
     assert hello.body == b"hello"

@@ -125,7 +125,7 @@ def test_the_store_unreachable_is_unavailable_and_the_model_is_not_called(
         status, body = post(server, PROMPT, headers)
 
     assert status == 503
-    assert body["error"]["details"] == {"reason": "store", "retryAfterSeconds": 5}
+    assert body["error"]["details"] == {"reason": "store", "retryAfterSeconds": 1}
     assert gemini.log() == []
 
 

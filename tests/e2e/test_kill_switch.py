@@ -15,12 +15,13 @@ from scripts.local import wire
 from scripts.local.deployed import Deployed, deployed
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack
-from tests.e2e import overheard
 from tests.e2e.wiretap import knocking, tapping
 
 # Of its own, so that what is tripped here stops no other test.
 PROJECT = "demo-switch"
-SOURCE = Path(overheard.__file__)
+# Not imported here: it listens from then on.
+SOURCE = Path(__file__).with_name("overheard.py")
+OVERHEARD = "overheard:"
 REASON = "The bill is burning; back at noon."
 CALLS = 40
 SSE = {"Accept": "text/event-stream"}
@@ -74,7 +75,7 @@ def test_with_the_knob_a_request_opens_no_socket(stack: Stack, tmp_path: Path, s
             reasons = flood(server, sent)
 
             assert reasons == {"switch"}
-            assert overheard.MARK not in server.log
+            assert OVERHEARD not in server.log
             assert knocks() == 0
 
 
@@ -87,7 +88,7 @@ def test_what_counts_the_sockets_hears_them(stack: Stack, tmp_path: Path, sent: 
             assert knocks() > 0
     with deployed("generate", stack, tmp_path / "log2", env={"GCLOUD_PROJECT": PROJECT}, source=SOURCE) as server:
         assert reason(server, sent) == "ok"
-        assert overheard.MARK in server.log
+        assert OVERHEARD in server.log
 
 
 def test_while_tripped_a_flood_costs_one_read_of_the_switch(
@@ -102,14 +103,15 @@ def test_while_tripped_a_flood_costs_one_read_of_the_switch(
             assert reasons == {"switch"}
             assert tap.firestore.seen == ["switch"]
             assert tap.heard() == {"switch"}
-            assert overheard.MARK not in server.log
+            assert OVERHEARD not in server.log
 
 
 def test_a_client_is_told_the_operators_reason_and_when_to_come_again(
     stack: Stack, store: google_firestore.Client, tmp_path: Path, sent: dict[str, str]
 ) -> None:
     trip(store, "gemini")
-    with deployed("generate", stack, tmp_path / "log", env={"GCLOUD_PROJECT": PROJECT}) as server:
+    env = {"GCLOUD_PROJECT": PROJECT, "SWITCH_TTL_S": "15"}
+    with deployed("generate", stack, tmp_path / "log", env=env) as server:
         answer = wire.call("POST", server.url, {"data": {"prompt": "hi"}}, headers=sent)
 
     assert answer.status == 503

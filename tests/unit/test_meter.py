@@ -192,6 +192,14 @@ def test_both_meters_of_a_request_refuse_once_one_is_exceeded() -> None:
             meters.reads.take()
 
 
+def test_the_first_excess_of_a_request_is_the_one_it_is_refused_for() -> None:
+    with metered(reads=5, writes=1) as meters:
+        meters.writes.exceed()
+        meters.reads.exceed()
+
+        assert isinstance(meters.exceeded, WritesExceeded)
+
+
 def test_a_refusal_that_was_swallowed_is_raised_at_the_end() -> None:
     with metered(reads=5, writes=1) as meters:
         meters.check()

@@ -12,7 +12,7 @@ from google.cloud import firestore
 from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
 from firebreak.errors import MeterExceeded, WritesExceeded
-from firebreak.metering.batch import FLUSH_AT, TransactionTooLarge
+from firebreak.metering.batch import FLUSH_AT, EmptyBatch, TransactionTooLarge
 from firebreak.metering.firestore import Metered
 from firebreak.metering.meter import NoMeter, metered, unmetered
 from firebreak.metering.proof import NOT_APPLIED
@@ -105,6 +105,29 @@ def test_a_batch_beyond_its_bound_is_sent_in_parts_and_answers_for_all_of_them(
         assert meters.writes.used == FLUSH_AT + 1
     assert len(results) == FLUSH_AT + 1 == stored()
     assert faults.calls["Commit"] == 2
+
+
+def test_a_batch_that_was_sent_is_empty_again(mine: Collection) -> None:
+    with metered(reads=0, writes=1_000):
+        batch = queue(mine, FLUSH_AT + 1)
+        batch.commit()
+        batch.set(mine.document("more"), {})
+
+        assert len(batch.commit()) == 1
+        with pytest.raises(EmptyBatch):
+            batch.commit()
+
+
+def test_what_was_queued_before_the_excess_is_not_sent_after_it(mine: Collection, stored: Callable[[], int]) -> None:
+    with metered(reads=0, writes=2):
+        batch = queue(mine, 2)
+        with suppress(WritesExceeded):
+            queue(mine, 1)
+
+        with pytest.raises(WritesExceeded):
+            batch.commit()
+
+    assert stored() == 0
 
 
 def test_a_transaction_beyond_the_bound_fails_before_it_is_sent(
@@ -239,6 +262,16 @@ def test_a_transaction_whose_reply_is_lost_stays_counted(
         firestore.transactional(lambda t: t.set(mine.document("d0"), {"n": 1}))(mine._client.transaction())
 
     assert meters.writes.used == 1 == stored()
+
+
+def test_a_read_only_transaction_counts_no_write_that_it_cannot_make(mine: Collection) -> None:
+    def work(transaction: firestore.Transaction) -> None:
+        transaction.set(mine.document("d0"), {"n": 1})
+
+    with metered(reads=0, writes=1) as meters, pytest.raises(ValueError, match="read-only"):
+        firestore.transactional(work)(mine._client.transaction(read_only=True))
+
+    assert meters.writes.used == 0
 
 
 def test_an_outage_at_the_beginning_of_a_transaction_is_told_as_one(mine: Collection, faults: FaultProxy) -> None:
