@@ -1,7 +1,9 @@
 """The clients, built once, on first use: an import must stay cheap, and a fork must not share them."""
 
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
+from threading import RLock
 
 from firebreak.bucket.ledger import Ledger
 from firebreak.budgets.caps_api import CapsApi
@@ -15,45 +17,62 @@ from firebreak.rate import Rate
 from firebreak.settings import GEMINI_API_KEY, settings
 from firebreak.switch.watch import Switch
 
+_building = RLock()
 
-@cache
+
+def once[T](build: Callable[[], T]) -> Callable[[], T]:
+    """Build on first use, and once: the threads of a cold instance all come at the same time."""
+    built = cache(build)
+
+    @wraps(build)
+    def get() -> T:
+        # Without the lock as soon as it is there.
+        if built.cache_info().currsize:
+            return built()
+        with _building:
+            return built()
+
+    return get
+
+
+@once
 def store() -> Metered:
     """The Firestore of the handlers: bounded for each request."""
     return Metered(project=settings().project)
 
 
-@cache
+@once
 def guards() -> Metered:
     """The Firestore of the guard itself."""
     return store().guards()
 
 
-@cache
+@once
 def switch() -> Switch:
     """The kill switch, as this instance last saw it."""
     return Switch(guards(), ttl_s=settings().switch_ttl_s)
 
 
-@cache
+@once
 def rate() -> Rate:
     """The hourly requests of each user, as this instance leases them."""
     return Rate(guards())
 
 
-@cache
+@once
 def ledger() -> Ledger:
     """The ledger of this instance."""
     return Ledger(guards())
 
 
-@cache
+@once
 def pool() -> Pool:
     """The app-wide pool, as this instance draws from it."""
     knobs = settings()
     return Pool(guards(), tokens_per_hour=knobs.pool_tokens_per_hour, shares=knobs.pool_shares)
 
 
-@cache
+@once
 def budgets() -> Responder:
     """What acts on budget notices."""
     knobs = settings()
@@ -61,13 +80,13 @@ def budgets() -> Responder:
     return Responder(client=store(), budgets=knobs.budget_policies, webhook_url=url)
 
 
-@cache
+@once
 def caps() -> CapsApi:
     """The Budget API, as the function's own service account."""
     return CapsApi(host=settings().billing_host)
 
 
-@cache
+@once
 def gemini() -> Gemini:
     """The Gemini client of this instance.
 

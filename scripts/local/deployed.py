@@ -55,6 +55,7 @@ def deployed(
         **dotenv(FUNCTIONS, stack.project),
         "FUNCTION_TARGET": target,
         "FUNCTIONS_EMULATOR": "true",
+        "FIREBREAK_METERED_ONLY": "true",
         "FIREBREAK_STANDINS": stack.standins_url,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts" / "local" / "inject"), str(FUNCTIONS)]),
         "GOOGLE_APPLICATION_CREDENTIALS": str(Layout().service_account),

@@ -52,6 +52,7 @@ def for_cli(
         env["FIREBASE_EMULATORS_PATH"] = cache
     env |= {
         "BILLING_EMULATOR_HOST": layout.address("stand-ins"),
+        "FIREBREAK_METERED_ONLY": "true",
         "FIREBREAK_STANDINS": f"http://{layout.address('stand-ins')}",
         "FUNCTIONS_DISCOVERY_TIMEOUT": "60",
         "GOOGLE_APPLICATION_CREDENTIALS": str(layout.service_account),

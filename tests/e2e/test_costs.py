@@ -143,7 +143,9 @@ def servers(stack: Stack, proxy: Counted, tmp_path_factory: pytest.TempPathFacto
         "switched": ("generate", {}),
         "on_budget_alert": ("on_budget_alert", {"FUNCTION_SIGNATURE_TYPE": "cloudevent"}),
     }
-    plain = {name: (name, {}) for name in ("generate", "usage", "mutate", "traverse")}
+    plain: dict[str, tuple[str, dict[str, str | None]]] = {
+        name: (name, {}) for name in ("generate", "usage", "mutate", "traverse")
+    }
     with ExitStack() as running:
         yield {
             name: running.enter_context(deployed(target, stack, folder / name, env=env | extra))

@@ -121,15 +121,6 @@ def test_a_stream_that_is_left_keeps_its_draw(call: Run, pool: CountingPool, gem
     assert (pool.draws, pool.returns, pool.outstanding) == (1, 1, ESTIMATE)
 
 
-def test_a_bucket_that_refuses_gives_the_draw_back(call: Run, pool: CountingPool, ledger: Ledger, uid: str) -> None:
-    ledger.reserve(uid, "before", Ask(estimate=LIMIT - 50, limit=LIMIT, model="m"))
-
-    with pytest.raises(errors.BucketEmpty):
-        call()
-
-    assert (pool.draws, pool.returns, pool.outstanding) == (1, 1, 0)
-
-
 def test_a_duplicate_gives_the_draw_back(call: Run, pool: CountingPool) -> None:
     call()
     spent = pool.outstanding
@@ -149,7 +140,7 @@ def test_of_two_bounds_one_draw_is_outstanding(
     with pytest.raises(errors.ModelUnavailable):
         call(prompt="four score and " * 80)
 
-    assert (pool.draws, pool.returns) == (2, 2)
+    assert (pool.draws, pool.returns) == (1, 1)
     assert pool.outstanding == books(direct, uid).calls["r"]["estimated"] == 240 + 24 + 100
 
 
@@ -223,14 +214,14 @@ def test_shadow_mode_admits_when_the_pool_cannot_be_reached(
     assert (answer["charged"], reasons[-1]) == (8, "store")
 
 
-def test_shadow_mode_gives_back_what_the_bucket_refuses(
+def test_shadow_mode_draws_nothing_for_what_the_bucket_refuses(
     call: Run, pool: CountingPool, ledger: Ledger, uid: str
 ) -> None:
     ledger.reserve(uid, "before", Ask(estimate=LIMIT, limit=LIMIT, model="m"))
 
     call(shadow=True)
 
-    assert (pool.draws, pool.returns, pool.outstanding) == (1, 1, 0)
+    assert pool.draws == 0
 
 
 def test_a_call_draws_from_the_share_of_its_user(call: Run, direct: firestore.Client) -> None:
@@ -238,3 +229,23 @@ def test_a_call_draws_from_the_share_of_its_user(call: Run, direct: firestore.Cl
 
     levels = [(snapshot.to_dict() or {})["levels"] for snapshot in direct.collection("pool").stream()]
     assert [sorted(level) for level in levels] == [["anonymous"]]
+
+
+@pytest.mark.parametrize(
+    "bucket",
+    [{"tokens": 5}, {"tokens": 5_000, "override": 0}, {"tokens": 5, "override": 5}],
+    ids=["an empty bucket", "a blocked user", "a limit that never fits"],
+)
+def test_whom_the_bucket_refuses_takes_nothing_from_the_pool(
+    call: Run, pool: CountingPool, direct: firestore.Client, uid: str, bucket: dict[str, int]
+) -> None:
+    """Not even for a moment: what is leased for nothing lapses, and others are refused for it."""
+    fields = {"updatedAt": firestore.SERVER_TIMESTAMP, "version": 1}
+    direct.collection("token_buckets").document(uid).set(fields | bucket)
+
+    for number in range(20):
+        with pytest.raises((errors.BucketEmpty, errors.Blocked, errors.TooLarge)):
+            call(request_id=f"r{number}")
+
+    assert pool.draws == 0
+    assert not list(direct.collection("pool").stream())

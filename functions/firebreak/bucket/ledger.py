@@ -64,6 +64,14 @@ class Ledger:
         """
         self._reservation(uid, request_id, ask).check()
 
+    def look(self, uid: str, request_id: str, ask: Ask) -> None:
+        """Refuse as `reserve` would now, and hold nothing; a read that this makes, the `reserve` after it spares.
+
+        Raises:
+            BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `reserve`.
+        """
+        self._reservation(uid, request_id, ask).look()
+
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
 

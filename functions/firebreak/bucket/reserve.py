@@ -84,6 +84,23 @@ class Reservation:
             self._claim(call)
         self._take(bucket)
 
+    def look(self) -> None:
+        """Refuse as `run` would, for nothing beyond what that would cost; see `Ledger.look`."""
+        if self._known() is not None:
+            return
+        tries = Tries(RESERVE_S, self._clock)
+        try:
+            bucket = self._read(tries)
+            try:
+                self._take(bucket)
+            except Refused:
+                call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
+                if call is not None:
+                    self._claim(call)
+                raise
+        except (*STORE_ERRORS, Corrupt, Unreadable) as error:
+            raise out_of_time(error, step="reserve") from error
+
     def _attempt(self, tries: Tries) -> Hold | None:
         known = None if self._tried else self._known()
         bucket, entry = known or (self._read(tries), None)

@@ -123,13 +123,12 @@ class _Admission:
 
     def _reserve(self, *, counted: int | None) -> Admitted:
         bound = estimate.most(self.request, self.payer.price, counted=counted)
-        if bound > self.payer.limit:
-            # Only an override can allow it. What never fits must not keep the pool's tokens from others, even for long
-            # enough to be refused.
-            self._check(bound)
+        ask = self._ask(bound)
+        # Whom the bucket refuses must not take the pool's tokens from others, even for long enough to be refused.
+        self.ledger.look(self.payer.uid, self.request_id, ask)
         draw = self._draw(bound)
         try:
-            hold = self.ledger.reserve(self.payer.uid, self.request_id, self._ask(bound))
+            hold = self.ledger.reserve(self.payer.uid, self.request_id, ask)
         except BaseException:
             self._give_back(draw, bound)
             raise
@@ -138,7 +137,7 @@ class _Admission:
     def _count_media(self) -> int:
         """Bytes bound no picture. But nobody who cannot pay even for the answer gets a count for free."""
         least = estimate.most_of_the_answer(self.request, self.payer.price)
-        self._check(least)
+        self.ledger.check(self.payer.uid, self.request_id, self._ask(least))
         draw = self._draw(least)
         try:
             return self._count(None)
@@ -157,9 +156,6 @@ class _Admission:
     def _give_back(self, draw: Draw | None, tokens: int) -> None:
         if draw is not None:
             self.pool.give_back(draw, tokens)
-
-    def _check(self, bound: int) -> None:
-        self.ledger.check(self.payer.uid, self.request_id, self._ask(bound))
 
     def _ask(self, bound: int) -> Ask:
         payer = self.payer

@@ -1,5 +1,7 @@
 """Requests and answers in the model's own types, and back."""
 
+import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,11 @@ from firebreak.gemini.request import Request
 
 if TYPE_CHECKING:
     from google.genai import types
+
+# What the API's own types raise where a client's JSON is not one; some look at a value before they check its type.
+NOT_ONE = (ValueError, AttributeError, TypeError)
+SDK = r"google\.genai"
+_QUIET = ("ignore", None, Warning, re.compile(SDK), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +49,10 @@ def generation(request: Request, deadline_s: float) -> "types.GenerateContentCon
     """
     from google.genai import types
 
+    _keep_quiet()
     try:
         tools: Any = [types.Tool.model_validate(tool) for tool in request.tools] or None
-    except ValueError:
+    except NOT_ONE:
         raise InvalidField("tools must hold functionDeclarations as the Gemini API takes them") from None
     return types.GenerateContentConfig(
         system_instruction=request.system,
@@ -70,9 +78,10 @@ def contents(request: Request) -> "list[types.Content]":
     """
     from google.genai import types
 
+    _keep_quiet()
     try:
         return [types.Content(role=turn.role, parts=[_part(part) for part in turn.parts]) for turn in request.turns]
-    except ValueError:
+    except NOT_ONE:
         raise InvalidField("contents must hold parts as the Gemini API takes them") from None
 
 
@@ -100,6 +109,13 @@ def chunk(answer: "types.GenerateContentResponse", model: str) -> Chunk:
         model=answer.model_version or model,
         usage=_usage(answer.usage_metadata),
     )
+
+
+def _keep_quiet() -> None:
+    """Let the SDK warn of nothing: its warnings quote what a client sent, and Python keeps each of them for ever."""
+    # Asked for anew by each request: whoever filters warnings later would come first. A filter stays in place once.
+    if warnings.filters[0] != _QUIET:
+        warnings.filterwarnings("ignore", module=SDK)
 
 
 def _usage(reported: "types.GenerateContentResponseUsageMetadata | None") -> Usage | None:

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from firebreak.errors import InvalidField
+from firebreak.gemini import declarations
 from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, as_text, text, turns
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -189,4 +190,5 @@ def _tools(value: object, bounds: Bounds) -> tuple[Mapping[str, Any], ...]:
         if not isinstance(tool, dict) or not tool or not tool.keys() <= set(bounds.tools):
             # Search and the like have fees of their own, which no token count shows.
             raise InvalidField(f"tools[{index}] must be an object with only: {', '.join(bounds.tools) or 'nothing'}")
+        declarations.check(tool.get(FUNCTIONS), f"tools[{index}].{FUNCTIONS}")
     return tuple(value)

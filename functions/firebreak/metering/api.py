@@ -149,7 +149,7 @@ class Api:
         meter, writes = self.writes(), _field(request, "writes")
         count = len(writes)
         if not count and not _field(request, "transaction"):
-            raise EmptyBatch("a commit needs a write")
+            raise EmptyBatch("a batch needs a write before it is committed")
         uncounted = count - (writes.claim(meter) if isinstance(writes, Queued) else 0)
         meter.check()
         if uncounted:

@@ -70,8 +70,6 @@ class Batch(firestore.WriteBatch):
             EmptyBatch: nothing is queued.
             MeterExceeded: the request has exceeded a meter.
         """
-        if not self._write_pbs:
-            raise EmptyBatch("a batch needs a write before it is committed")
         results: list[WriteResult] = self._flushed + super().commit(retry, timeout)
         self.write_results, self._flushed = results, []
         return results

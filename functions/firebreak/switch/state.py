@@ -84,6 +84,8 @@ def parse(data: Mapping[str, Any] | None) -> State:
         Corrupt: a field is of another type, or a scope or percent is none.
     """
     fields = data or {}
+    if fields.keys() & {"trip", *SCOPES, *OWNERS}:
+        raise Corrupt("a trip stands where it means nothing")
     trips = [
         Trip(scope=_scope(scope), owner=_text(owner), **_common(entry))
         for scope, owners in _mapping(fields.get("trips", {})).items()

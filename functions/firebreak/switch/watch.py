@@ -60,9 +60,8 @@ class Switch:
 
     def percent(self) -> int:
         """What is left of all daily limits, in percent, as last seen by `check`; asks nobody."""
-        if self._known is None:
-            return 100
-        return self._known[0].state.percent(self._now_us(*self._known))
+        known = self._known
+        return 100 if known is None else known[0].state.percent(self._now_us(*known))
 
     def _latest(self) -> tuple[Reading, float]:
         now = self._monotonic()
@@ -75,14 +74,18 @@ class Switch:
                         self._refresh()
                 finally:
                     self._refreshing.release()
-        if self._known is None:
+        known = self._known
+        if known is None:
             raise StoreUnavailable(retry_after_s=math.ceil(RETRY_S))
-        return self._known
+        return known
 
     def _refresh(self) -> None:
         try:
             reading = document.read(self._client, timeout_s=RPC_S)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
+            if isinstance(error, Corrupt):
+                # No outage: somebody has written it so, perhaps to switch something off. Nobody passes on a guess.
+                self._known = None
             emit(Event.SWITCH, severity=Severity.ERROR, change="unreadable", error=type(error).__name__)
         else:
             before, self._known = self._known, (reading, self._monotonic())

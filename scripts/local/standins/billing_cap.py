@@ -47,7 +47,7 @@ def ask(cap: Cap, state: str | None, amount: Decimal, *, views: int) -> Cap | No
     if cap.resting == AWAITING:
         return _move(replace(cap, wanted=state), state, views) if state == CONFIGURED else None
     if state == CONFIGURED:
-        return cap
+        return replace(cap, wanted=state)
     return _lift(cap, amount, views) if cap.resting == ENFORCED else None
 
 
@@ -57,10 +57,13 @@ def _lift(cap: Cap, amount: Decimal, views: int) -> Cap:
 
 
 def renew(cap: Cap, *, lifts_enforced: bool) -> Cap:
-    """The first day of the next month: a lifted cap is armed again. Of an enforced one the sources say both."""
+    """The first day of the next month: a lifted cap is armed again. Of an enforced one the sources say both.
+
+    What its owner asked for last stays, as far as anybody knows: nobody has asked for anything else.
+    """
     state = cap.heading or cap.resting
     stays = state == ENFORCED and not lifts_enforced
-    return Cap(resting=ENFORCED if stays else CONFIGURED)
+    return Cap(wanted=cap.wanted, resting=ENFORCED if stays else CONFIGURED)
 
 
 def viewed(cap: Cap) -> Cap:

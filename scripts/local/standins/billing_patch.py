@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
-from scripts.local.standins.billing_message import BUDGET, MONEY
+from scripts.local.standins.billing_message import BUDGET
 from scripts.local.standins.billing_rules import Broken
 from scripts.local.standins.jsonfront import Kind, Message, camel
 
@@ -57,12 +57,15 @@ def _set(target: dict[str, Any], source: Fields, names: list[str], message: Mess
 
 
 def merged(current: Fields, given: Fields, message: Message = BUDGET) -> dict[str, Any]:
-    """The current budget with what is given over it: messages by their fields, money and lists as a whole."""
+    """The current budget with what is given over it: messages by their fields, money too, and lists as a whole.
+
+    So a 0 in what is given sets nothing.
+    """
     result = deepcopy(dict(current))
     for name, value in given.items():
         kind = message.fields[name]
         _clear_siblings(result, name, message)
-        if isinstance(kind, Message) and kind != MONEY:
+        if isinstance(kind, Message):
             result[name] = merged(result.get(name, {}), value, kind)
         else:
             result[name] = deepcopy(value)

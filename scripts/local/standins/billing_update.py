@@ -20,6 +20,8 @@ def updated(record: Record, given: Fields, mask: str, *, views: int) -> Record:
     paths = billing_patch.paths(mask)
     if record.cap is not None and paths and _SPEND_CAP.isdisjoint(paths):
         raise Broken("updateMask names spendCap or spendCap.inputState")
+    if given.get("name", record.name) != record.name:
+        raise Broken("name is that of the request's URL")
     if given.get("etag", record.etag) != record.etag:
         raise precondition()
     cap = _cap(record, given, paths, views)

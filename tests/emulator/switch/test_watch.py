@@ -260,8 +260,31 @@ def test_a_corrupt_document_is_unreadable(
 
     write(store, {"trips": "none"})
     hand.move(TTL_S)
-    assert outcome(switch) == "switch"
+    assert outcome(switch) == "store"
     assert [e.get("error") for e in events(capsys)] == ["Corrupt", None, "Corrupt"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"trips": {"Gemini": {"operator": {}}}},
+        {"trips": {"gemini": True}},
+        {"trips": {"gemini": {"operator": {"until": "tomorrow"}}}},
+        {"trips": ["gemini"]},
+        {"trip": {"gemini": {"operator": {}}}},
+        {"gemini": True},
+    ],
+    ids=str,
+)
+def test_what_was_meant_to_switch_off_but_cannot_be_read_lets_nobody_pass_who_passed_before(
+    switch: Switch, store: firestore.Client, hand: Hand, fields: dict[str, Any]
+) -> None:
+    assert outcome(switch) == "ok"
+
+    write(store, fields)
+    hand.move(TTL_S)
+
+    assert outcome(switch) == "store"
 
 
 def test_a_deleted_document_is_nothing_tripped(switch: Switch, store: firestore.Client, hand: Hand) -> None:
