@@ -75,7 +75,8 @@ class Documents:
     def recent(self, count: int, *, timeout_s: float) -> list[dict[str, Any]]:
         """The last calls, newest first, as stored."""
         calls = self._bucket.collection(CALLS).order_by("createdAt", direction=firestore.Query.DESCENDING)
-        return [s.to_dict() or {} for s in calls.limit(count).get(retry=None, timeout=timeout_s)]
+        # No retry=None: the SDK breaks on it where an answer breaks off. Metered, nothing is sent again anyway.
+        return [s.to_dict() or {} for s in calls.limit(count).get(timeout=timeout_s)]
 
     def reserve(
         self,

@@ -54,7 +54,7 @@ class Ledger:
             Contention: other calls of this user won each time; nothing was charged.
             StoreUnavailable: no answer; the call may stay held and charged, once, and must not run.
         """
-        return self._reservation(uid, request_id, ask).run()
+        return self.reservation(uid, request_id, ask).run()
 
     def check(self, uid: str, request_id: str, ask: Ask) -> None:
         """Refuse as `reserve` would, for the price of two reads at most, and hold nothing.
@@ -62,15 +62,7 @@ class Ledger:
         Raises:
             BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `reserve`.
         """
-        self._reservation(uid, request_id, ask).check()
-
-    def look(self, uid: str, request_id: str, ask: Ask) -> None:
-        """Refuse as `reserve` would now, and hold nothing; a read that this makes, the `reserve` after it spares.
-
-        Raises:
-            BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `reserve`.
-        """
-        self._reservation(uid, request_id, ask).look()
+        self.reservation(uid, request_id, ask).check()
 
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
@@ -107,6 +99,7 @@ class Ledger:
             recent=recent,
         )
 
-    def _reservation(self, uid: str, request_id: str, ask: Ask) -> Reservation:
+    def reservation(self, uid: str, request_id: str, ask: Ask) -> Reservation:
+        """For who has something to do between a look at the bucket and the reserve."""
         documents = Documents(self._client, uid)
         return Reservation(documents, uid, request_id, ask, memory=self._memory, clock=self._clock)

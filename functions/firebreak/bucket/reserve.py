@@ -46,6 +46,7 @@ class Reservation:
         self._memory = memory
         self._clock = clock
         self._tried = False
+        self._seen: Bucket | None = None
         # Bucket states, by update_time, from which an attempt without an answer may still be applied (rule 5).
         self._live: set[datetime | None] = set()
         self._now_us = 0
@@ -85,14 +86,18 @@ class Reservation:
         self._take(bucket)
 
     def look(self) -> None:
-        """Refuse as `run` would, for nothing beyond what that would cost; see `Ledger.look`."""
+        """Refuse as `run` would now, and hold nothing; a read that this makes, `run` spares.
+
+        Raises:
+            BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `Ledger.reserve`.
+        """
         if self._known() is not None:
             return
         tries = Tries(RESERVE_S, self._clock)
         try:
-            bucket = self._read(tries)
+            self._seen = self._read(tries)
             try:
-                self._take(bucket)
+                self._take(self._seen)
             except Refused:
                 call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)
                 if call is not None:
@@ -103,7 +108,8 @@ class Reservation:
 
     def _attempt(self, tries: Tries) -> Hold | None:
         known = None if self._tried else self._known()
-        bucket, entry = known or (self._read(tries), None)
+        bucket, entry = known or (self._seen or self._read(tries), None)
+        self._seen = None
         if self._tried:
             # Rule 4: the bucket is read before the call. An attempt is dead only if the bucket had moved on by then.
             call = self._documents.call(self._request_id, timeout_s=tries.rpc_s)

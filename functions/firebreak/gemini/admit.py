@@ -123,12 +123,12 @@ class _Admission:
 
     def _reserve(self, *, counted: int | None) -> Admitted:
         bound = estimate.most(self.request, self.payer.price, counted=counted)
-        ask = self._ask(bound)
+        reservation = self.ledger.reservation(self.payer.uid, self.request_id, self._ask(bound))
         # Whom the bucket refuses must not take the pool's tokens from others, even for long enough to be refused.
-        self.ledger.look(self.payer.uid, self.request_id, ask)
+        reservation.look()
         draw = self._draw(bound)
         try:
-            hold = self.ledger.reserve(self.payer.uid, self.request_id, ask)
+            hold = reservation.run()
         except BaseException:
             self._give_back(draw, bound)
             raise
