@@ -13,7 +13,7 @@ help: ## List the commands
 setup: ## Install what the others need; they all do it first
 	@scripts/setup
 
-demo: setup ## A bot, a runaway user and a normal user against the local stack (REAL=1: the real Gemini, costs money)
+demo: setup ## A bot, a runaway, a normal user and an overspent budget on the local stack (REAL=1: the real Gemini, costs money)
 	@$(PYTHON) -m scripts.demo $(if $(REAL),--real)
 
 test: setup ## All tests, against the official emulators
