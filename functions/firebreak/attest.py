@@ -14,6 +14,7 @@ from firebase_admin.exceptions import FirebaseError
 from google.auth.exceptions import GoogleAuthError
 from requests.exceptions import RequestException
 
+from firebreak.attested import Attested
 from firebreak.deadline import Late, within
 from firebreak.errors import AppCheckFailed, AttestationUnavailable, SignInRequired
 from firebreak.events import Event, Severity, emit
@@ -29,6 +30,7 @@ TOKEN_BYTES = 8192
 BAD_TOKEN = (auth.InvalidIdTokenError, auth.UserDisabledError, auth.UserNotFoundError)
 
 _lock = Lock()
+_attested = Attested()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +63,22 @@ def attest(token: str | None, app: firebase_admin.App, *, allowed: Collection[st
     """
     if not token or len(token) > TOKEN_BYTES:
         raise AppCheckFailed
+    app_id = (None if consume else _attested.get(token)) or _verify(token, app, consume=consume)
+    if allowed and app_id not in allowed:
+        raise AppCheckFailed
+    return app_id
+
+
+def _verify(token: str, app: firebase_admin.App, *, consume: bool) -> str:
     offline = _keys.make_ready(token, app) and not consume
     claims = _verified(lambda: app_check.verify_token(token, app, consume), AppCheckFailed, offline=offline)
-    app_id = claims.get("sub")
-    # The SDK accepts a token without an expiry, one for an app without a name, and one for any app of the project.
-    if not isinstance(claims.get("exp"), int) or not app_id or (allowed and app_id not in allowed):
+    app_id, expires_s = claims.get("sub"), claims.get("exp")
+    # The SDK accepts a token without an expiry, and one for an app without a name.
+    if not isinstance(expires_s, int) or not app_id:
         raise AppCheckFailed
     if consume and claims.get("already_consumed") is not False:
         raise AppCheckFailed
+    _attested.put(token, str(app_id), expires_s)
     return str(app_id)
 
 

@@ -157,12 +157,13 @@ def prices(text: str) -> Mapping[str, Price]:
         if not _MODEL.fullmatch(model) or model in found:
             raise ValueError(f"must begin each entry with a model's name, once, not {model!r}")
         weights = _weighed(short, EVEN)
-        if not weights.prompt + weights.output:
-            raise ValueError(f"must not make both prompt and output of {model} free")
         long_from, _, long = long.strip().partition(" ")
-        found[model] = Price(
+        price = Price(
             short=weights, long_from=whole(1, BELIEVABLE)(long_from) if bar else None, long=_weighed(long, weights)
         )
+        if not all(each.prompt + each.output for each in (price.short, price.long)):
+            raise ValueError(f"must not make both prompt and output of {model} free, whether short or long")
+        found[model] = price
     return found
 
 

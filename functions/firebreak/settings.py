@@ -311,6 +311,9 @@ def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset
     for knob in ("read_requests_per_hour", "write_requests_per_hour", "pool_shares"):
         for name in values.get(knob, {}).keys() - tiers:
             wrong.append(f"{knob.upper()} must name tiers of TIERS, anonymous or default, not {name!r}")
+    for name, knob in {"anonymous": "ANONYMOUS_DAILY_TOKENS", "default": "MAX_DAILY_TOKENS"}.items():
+        if name in values.get("tiers", ()):
+            wrong.append(f"TIERS must not name {name!r}: that is {knob}")
     for model in values.get("weights", {}).keys() - set(values.get("models", ())):
         wrong.append(f"WEIGHTS must name models of MODELS, not {model!r}")
     if values.get("default_output_tokens", 0) > values.get("max_output_tokens", 0) > 0:

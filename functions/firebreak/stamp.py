@@ -4,17 +4,20 @@ from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# Before the last years that can be written: what is reckoned from a time must be one too.
+_END_US = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def parse(text: object) -> int | None:
-    """Microseconds since the epoch of a time with a zone, however fine it is; None for anything else."""
+    """Microseconds since the epoch of a time with a zone, however fine it is, in 1970 to 9998; None for all else."""
     if not isinstance(text, str) or not text.isascii() or len(text) > 40:
         return None
     try:
         time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else (time - _EPOCH) // _MICROSECOND
+        us = None if time.tzinfo is None else (time - _EPOCH) // _MICROSECOND
     except (ValueError, OverflowError):
         return None
+    return us if us is not None and 0 <= us < _END_US else None
 
 
 def second(us: int) -> str:

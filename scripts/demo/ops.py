@@ -5,6 +5,7 @@ from typing import Any
 
 from firebreak.switch import change
 from firebreak.switch.change import Reset
+from firebreak.switch.state import is_held_by
 from scripts.demo.billing import ID
 from scripts.demo.evidence import SwitchChange
 from scripts.local.client import client_at
@@ -22,8 +23,8 @@ class Ops:
     def reason(self, scope: str) -> str | None:
         """What is told to whoever is refused, while the budget holds this scope switched off."""
         fields = self._client.document("ops/switch").get(timeout=TIMEOUT_S).to_dict() or {}
-        trip = fields.get("trips", {}).get(scope, {}).get(OWNER)
-        return None if trip is None else str(trip.get("reason"))
+        held = fields.get("trips", {}).get(scope, {}).items()
+        return next((str(trip.get("reason")) for owner, trip in held if is_held_by(owner, OWNER)), None)
 
     def changes(self, since_ms: float) -> tuple[SwitchChange, ...]:
         """The records of what was changed since, oldest first; the time is that of the commit."""
@@ -40,7 +41,7 @@ class Ops:
 
     def reset(self) -> None:
         """Switch on again what the budget switched off, if it did."""
-        if any(trip.owner == OWNER for trip in change.read(self._client, timeout_s=TIMEOUT_S).trips):
+        if any(is_held_by(trip.owner, OWNER) for trip in change.read(self._client, timeout_s=TIMEOUT_S).trips):
             reset = Reset(scope=None, owner=OWNER, reason="the demo puts everything back", by="scripts.demo")
             change.apply(self._client, [reset], timeout_s=TIMEOUT_S)
 
@@ -49,6 +50,7 @@ def _change(fields: dict[str, Any], committed: datetime) -> SwitchChange:
     return SwitchChange(
         what=str(fields.get("what")),
         scope=str(fields.get("scope")),
-        owner=str(fields.get("owner")),
+        # Which budget it was is in `by`.
+        owner=str(fields.get("owner")).partition(":")[0],
         at_ms=committed.timestamp() * 1000,
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from firebreak.switch.change import Loosen, Reset, Tighten, Trip
-from firebreak.switch.state import OWNERS, SCOPES
+from firebreak.switch.state import OWNERS, SCOPES, is_held_by, is_owner
 from scripts.ops import duration, switched
 from scripts.ops.failure import NotDone
 from scripts.ops.options import AsJson, By, For, Project, Reason, ShownReason, Yes, one_of
@@ -13,14 +13,21 @@ from scripts.ops.session import session, why
 
 OPERATOR, ANY = "operator", "any"
 
+
+def _owner(text: str) -> str:
+    if text != ANY and not is_owner(text):
+        raise typer.BadParameter(f"must be one of {', '.join((*OWNERS, ANY))} or budget:ID, not {text!r}")
+    return text
+
+
 Scope = Annotated[str, typer.Option("--scope", parser=one_of(*SCOPES), metavar="|".join(SCOPES))]
 Owner = Annotated[
     str,
     typer.Option(
         "--owner",
-        parser=one_of(*OWNERS, ANY),
+        parser=_owner,
         metavar="|".join((*OWNERS, ANY)),
-        help="Whose; several may hold one thing, and it is over when none does.",
+        help="Whose; several may hold one thing, and it is over when none does. One budget is budget:ID.",
     ),
 ]
 
@@ -70,7 +77,7 @@ def reset(
     with session(project, as_json=as_json) as at:
         whose = None if owner == ANY else owner
         signed = why(reason, by)
-        held = [t for t in switched.read(at).state.trips if scope in {None, t.scope} and whose in {None, t.owner}]
+        held = [t for t in switched.read(at).state.trips if scope in {None, t.scope} and is_held_by(t.owner, whose)]
         if not held:
             raise NotDone(f"nothing is held by {owner}{f' in {scope}' if scope else ''}: nothing was changed")
         at.agree(f"switch {', '.join(f'{t.scope} ({t.owner})' for t in held)} on again", yes=yes)
@@ -103,8 +110,10 @@ def loosen(
     """Take a tightening of the daily limits back, one that a budget made too."""
     with session(project, as_json=as_json) as at:
         signed = why(reason, by)
-        held = [t.owner for t in switched.read(at).state.tightened if owner in {ANY, t.owner}]
+        whose = None if owner == ANY else owner
+        held = [t.owner for t in switched.read(at).state.tightened if is_held_by(t.owner, whose)]
         if not held:
             raise NotDone(f"nothing is tightened by {owner}: nothing was changed")
         at.agree(f"loosen what {', '.join(held)} tightened", yes=yes)
-        switched.apply(at, *(Loosen(owner=whose, reason=signed.reason, by=signed.by) for whose in held))
+        owners = held if whose is None else [whose]
+        switched.apply(at, *(Loosen(owner=each, reason=signed.reason, by=signed.by) for each in owners))

@@ -7,7 +7,7 @@ import requests
 from google.auth.exceptions import GoogleAuthError, TransportError
 from google.auth.transport.requests import AuthorizedSession
 
-from firebreak.bucket.tries import Clock
+from scripts.provision.clock import Clock
 from scripts.provision.failure import Failed, NoAnswer, Refusal
 
 type Params = Mapping[str, str | int]

@@ -13,6 +13,7 @@ from scripts.provision.plan_caps import AFTER_LIFT
 
 _TRIES = 6
 _STATE_MASK = "spendCap.inputState"
+_UNIT = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +72,16 @@ def lift(budgets: Budgets, name: str) -> Budget:
     """Let the service of an enforced cap go on; raises as `change`."""
 
     def refuse(_budget: Budget, cap: Cap) -> str | None:
-        return None if cap.state is State.ENFORCED else f"it is {cap.state}, not enforced: there is nothing to lift"
+        moving = ", and about to change" if cap.reconciling else ""
+        return None if cap.state is State.ENFORCED else f"it is {cap.state}{moving}: there is nothing to lift"
 
-    update = Update(state=State.LIFTED, done=lambda _, cap: State.LIFTED in (cap.state, cap.asked), refuse=refuse)
-    return _update(budgets, name, update)
+    return _update(budgets, name, Update(state=State.LIFTED, done=_is_lifted, refuse=refuse))
+
+
+def _is_lifted(_budget: Budget, cap: Cap) -> bool:
+    """The state last asked for may be that of an earlier month: alone it says nothing."""
+    moving = cap.state is State.ENFORCED and cap.asked is State.LIFTED and cap.reconciling
+    return moving or cap.state is State.LIFTED
 
 
 def rearm(budgets: Budgets, name: str, amount: Money) -> Budget:
@@ -89,18 +96,17 @@ def rearm(budgets: Budgets, name: str, amount: Money) -> Budget:
             return f"a lifted cap trips again this month only above its amount, {found.amount}; {amount} is not"
         return None
 
-    update = Update(
-        state=State.CONFIGURED,
-        amount=amount,
-        done=lambda found, cap: found.amount == amount and cap.asked is State.CONFIGURED,
-        refuse=refuse,
-    )
-    return _update(budgets, name, update)
+    def done(found: Budget, cap: Cap) -> bool:
+        moving = cap.state is State.LIFTED and cap.asked is State.CONFIGURED and cap.reconciling
+        return found.amount == amount and (moving or cap.state is State.CONFIGURED)
+
+    return _update(budgets, name, Update(state=State.CONFIGURED, amount=amount, done=done, refuse=refuse))
 
 
 def _update(budgets: Budgets, name: str, update: Update) -> Budget:
     """Ask, look, and ask again with a fresh etag, until a read shows it done: asking twice for the same is harmless."""
-    masked, last = True, Failed(f"{name}: Google takes the change, and reads do not show it; run `status` later")
+    unseen = Failed(f"{name}: Google takes the change, and reads do not show it; run `status` later")
+    masked, sent, last = True, False, unseen
     for number in range(_TRIES):
         if number:
             budgets.api.clock.sleep(budgets.patience.between_s)
@@ -111,32 +117,50 @@ def _update(budgets: Budgets, name: str, update: Update) -> Budget:
         cap = _still_a_cap(found)
         if update.done(found, cap):
             return found
-        if why := update.refuse(found, cap):
+        # Once sent, the new amount may be there before the new state: then one waits, and does not refuse it.
+        ours = sent and cap.state is State.LIFTED and found.amount == update.amount
+        if not ours and (why := update.refuse(found, cap)):
             raise Failed(f"{found.display_name}: {why}")
         try:
             _still_a_cap(Budget.of(_send(budgets, wire, update, masked=masked)))
         except NoAnswer as error:
-            last = error
+            sent, last = True, error
         except Refusal as error:
-            last, masked = error, _go_on(error, update, masked=masked)
+            last, masked = error, _go_on(error, found, update, masked=masked)
+        else:
+            sent, last = True, unseen
     raise last
 
 
-def _go_on(error: Refusal, update: Update, *, masked: bool) -> bool:
+def _go_on(error: Refusal, found: Budget, update: Update, *, masked: bool) -> bool:
     """Whether the next try is masked.
 
     Known names answer 404 at times, and FAILED_PRECONDITION may be no more than an old etag: the next look tells.
-    INVALID_ARGUMENT for a mask has been reported; then the whole budget goes without one, but for an amount of 0,
-    which an update without a mask would not set.
+    INVALID_ARGUMENT for a mask has been reported; then the whole budget goes without one, unless that could set
+    another amount.
 
     Raises:
-        Refusal: trying again would be no use.
+        Failed: trying again would be no use, or wrong.
     """
     if error.status == 404 or error.code == "FAILED_PRECONDITION":
         return masked
-    if masked and error.status == 400 and (update.amount is None or update.amount.nanos):
-        return False
-    raise error
+    if not masked or error.status != 400:
+        raise error
+    if update.amount is not None and _may_lose(found.amount, update.amount):
+        raise Failed(
+            f"{error}. Without its mask, Google could take {found.amount} → {update.amount} for another amount: "
+            "set the amount in the console, then run `plan`"
+        ) from error
+    return False
+
+
+def _may_lose(before: Money | None, after: Money) -> bool:
+    """Whether an update without a mask, which sets nothing to 0, could keep the units or the fraction of before."""
+    if before is None:
+        return True
+    return any(
+        old and not new for old, new in zip(divmod(before.nanos, _UNIT), divmod(after.nanos, _UNIT), strict=True)
+    )
 
 
 def _send(budgets: Budgets, wire: Mapping[str, Any], update: Update, *, masked: bool) -> dict[str, Any]:

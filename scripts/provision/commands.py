@@ -59,7 +59,8 @@ def apply_(
         else:
             done = planned
         names = {key: entry.name for key, entry in done.seen.alerts.items() if entry.name}
-        env = suggest.env(names, run.at.config)
+        # Who looked at neither knows of no budget, and would suggest to do without them.
+        env = suggest.env(names, run.at.config) if asked & {Part.CAPS, Part.BUDGETS} else []
         show.lines(run.terminal.person, "For functions/.env, as a start; a deploy puts it into force:", env)
         run.terminal.answer(present.answer(run, planned) | {"done": True, "env": env})
 

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from scripts.provision import values
 from scripts.provision.fields import BadFile, Fields, flag, written_as
 from scripts.provision.money import Money
+from scripts.provision.services import CAPPED, FIRESTORE, NO_FIRESTORE_CAP, SERVICES
 
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", re.ASCII)
 _ACCOUNT = re.compile(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", re.ASCII)
@@ -67,7 +68,7 @@ def parse(text: str) -> Config:
     """
     try:
         data = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise BadFile([f"this is not TOML: {error}"]) from error
     fields = Fields(data)
     config = Config(
@@ -118,4 +119,22 @@ def _contradictions(config: Config) -> list[str]:
         wrong.append(f"all amounts must be in the currency of the one billing account, not in {', '.join(currencies)}")
     if not amounts:
         wrong.append("there is nothing to provision: name at least one of [caps] or [budgets.…]")
-    return wrong
+    return [*wrong, *_confusions(config)]
+
+
+def service_id(confirmed: Mapping[str, str], key: str) -> str:
+    """The catalog's id of a service: the one known here, unless the file vouches for another."""
+    return confirmed.get(key) or SERVICES[key].id
+
+
+def _confusions(config: Config) -> Iterator[str]:
+    """Services that the file confuses: a cap under another one's id would leave its own service unbounded."""
+    used = {*config.caps, *(alert.service for alert in config.budgets.values())} & SERVICES.keys()
+    for key in sorted(used):
+        id_ = service_id(config.confirmed, key)
+        if key in CAPPED and id_ == FIRESTORE.id:
+            yield f"services.{key} cannot be {id_}, which is Firestore's; {NO_FIRESTORE_CAP}"
+            continue
+        for other in SERVICES.keys() - {key}:
+            if service_id(config.confirmed, other) == id_ and (other not in used or key < other):
+                yield f"{key} and {other} cannot both be {id_}: [services] must give each an id of its own"

@@ -14,6 +14,8 @@ from scripts.provision.state import Record
 from scripts.provision.step import Kind
 
 _LOOK_EVERY_S = 10.0
+# Others wait for `settle_s` after an intent for its request to take effect; it may itself be under way for half of it.
+_LATEST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,9 @@ class Creator:
         """
         if entry and entry.is_open and (found := self._wait_out(creation, entry)):
             return self._keep(creation, found, entry)
+        begun = self._budgets.api.clock.now()
         entry = self._record.start(creation.kind, creation.key, creation.fields, was=entry)
+        self._stop_if_late(creation, begun)
         try:
             made = creation.post()
         except NoAnswer as error:
@@ -65,6 +69,14 @@ class Creator:
             self._record.forget(creation.kind, creation.key, was=entry)
             raise
         return self._keep(creation, made, entry)
+
+    def _stop_if_late(self, creation: Creation, begun: tuple[float, float]) -> None:
+        late_s = self._budgets.api.clock.since(begun)
+        if late_s > _LATEST_S:
+            raise Failed(
+                f"this run stood still for {late_s:.0f} s before it could ask for {creation.kind} {creation.key}, and "
+                "another one may be at work by now: it was not asked for. Run `apply` again"
+            )
 
     def _keep(self, creation: Creation, made: Budget, entry: Entry | None) -> Entry:
         kind, key = creation.kind, creation.key

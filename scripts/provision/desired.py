@@ -7,7 +7,7 @@ from typing import Any
 
 from scripts.provision import grants
 from scripts.provision.budget import CURRENT, EXCLUDE, FORECAST, INCLUDE, Filter, Threshold
-from scripts.provision.config import Alert, Config
+from scripts.provision.config import Alert, Config, service_id
 from scripts.provision.grants import Grant
 from scripts.provision.money import Money
 from scripts.provision.services import SERVICES
@@ -112,15 +112,10 @@ def wanted(config: Config, *, number: str, ttl: Sequence[str]) -> Wanted:
     )
 
 
-def service_id(config: Config, key: str) -> str:
-    """The catalog's id: the one known here, unless the file vouches for another."""
-    return config.confirmed.get(key, SERVICES[key].id)
-
-
 def _cap(config: Config, key: str, amount: Money) -> CapWanted:
     return CapWanted(
         key=key,
-        service=service_id(config, key),
+        service=service_id(config.confirmed, key),
         scope=SERVICES[key].scope or "",
         project=config.project,
         display_name=f"firebreak cap {key} {config.project}",
@@ -129,7 +124,7 @@ def _cap(config: Config, key: str, amount: Money) -> CapWanted:
 
 
 def _alert(config: Config, key: str, alert: Alert, topic: str) -> AlertWanted:
-    services = frozenset({f"services/{service_id(config, alert.service)}"} if alert.service else ())
+    services = frozenset({f"services/{service_id(config.confirmed, alert.service)}"} if alert.service else ())
     return AlertWanted(
         key=key,
         display_name=f"firebreak alert {key} {config.project}",

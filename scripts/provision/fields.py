@@ -46,7 +46,13 @@ class Fields:
             return instead
 
     def refuse_the_rest(self) -> None:
-        """Note every field that nobody took: a slip there would be money unbounded."""
+        """Note every field that nobody took: a slip there would be money unbounded; and every key with a dot.
+
+        Such a key looks like a path, and would hide what stands at that path.
+        """
+        self.faults += [
+            f"{name!r} must be no key with a dot in it: leave the quotes out" for name in _dotted(self._data)
+        ]
         for path in _leaves(self._data):
             if path not in self._known:
                 near = get_close_matches(path, self._known, 1, 0.7)
@@ -65,6 +71,11 @@ def _leaves(data: Mapping[str, Any], above: str = "") -> list[str]:
         for name, value in data.items()
         for path in (_leaves(value, f"{above}{name}.") if isinstance(value, dict) and value else [f"{above}{name}"])
     ]
+
+
+def _dotted(data: Mapping[str, Any]) -> list[str]:
+    below = [name for value in data.values() if isinstance(value, dict) for name in _dotted(value)]
+    return [name for name in data if "." in name] + below
 
 
 def written_as(pattern: re.Pattern[str], wanted: str) -> Callable[[Any], str]:

@@ -21,7 +21,7 @@ def caps(wanted: Wanted, seen: Seen) -> Iterator[Step]:
 def _cap(cap: CapWanted, wanted: Wanted, seen: Seen) -> Iterator[Step]:
     entry = seen.caps.get(cap.key)
     found = [budget for budget in seen.budgets if is_cap_of(cap, wanted, budget)]
-    alerts = [budget for budget in seen.budgets if _should_be(cap, entry, budget)]
+    alerts = [budget for budget in seen.budgets if _should_be(cap, wanted, entry, budget)]
     for budget in alerts:
         yield _step(Verb.DELETE, cap, f"{budget.name} is a plain alert where a cap should be", budget.name)
     if len(found) > 1:
@@ -44,10 +44,16 @@ def is_cap_of(cap: CapWanted, wanted: Wanted, budget: Budget) -> bool:
     )
 
 
-def _should_be(cap: CapWanted, entry: Entry | None, budget: Budget) -> bool:
-    """Whether an alert stands where our cap should: it has our name, or is the one on record as made by us."""
+def is_alert_for(cap: CapWanted, wanted: Wanted, budget: Budget) -> bool:
+    """Whether this is what a service that does not know caps makes of ours: an alert of our name that tracks the same."""
+    ours = budget.cap is None and budget.display_name == cap.display_name
+    return ours and budget.filter.services == {f"services/{cap.service}"} and budget.filter.is_of(wanted.project_names)
+
+
+def _should_be(cap: CapWanted, wanted: Wanted, entry: Entry | None, budget: Budget) -> bool:
+    """Whether an alert stands where our cap should: one such as we would have got, or the one on record as ours."""
     ours = entry is not None and not entry.adopted and entry.name == budget.name
-    return budget.cap is None and (ours or budget.display_name == cap.display_name)
+    return (ours and budget.cap is None) or is_alert_for(cap, wanted, budget)
 
 
 def _existing(cap: CapWanted, entry: Entry | None, budget: Budget) -> Step:

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from scripts.provision.budget import Budget, State
-from scripts.provision.desired import Wanted
-from scripts.provision.plan_caps import AFTER_LIFT, is_cap_of
+from scripts.provision.desired import CapWanted, Wanted
+from scripts.provision.plan_alerts import is_alert_of
+from scripts.provision.plan_caps import AFTER_LIFT, is_alert_for, is_cap_of
 from scripts.provision.seen import Entry, Seen
 from scripts.provision.step import Kind, Step, Verb
 
@@ -57,14 +58,28 @@ def _of(kind: Kind, key: str, entry: Entry | None, wanted: Wanted, seen: Seen, s
 
 
 def _is_ours(kind: Kind, key: str, entry: Entry | None, wanted: Wanted, budget: Budget) -> bool:
+    """Whether we made it: the one on record, or one that has our name and tracks what ours does."""
     if entry is not None and entry.name:
         return budget.name == entry.name
     if entry is not None and entry.display_name:
-        return budget.display_name == entry.display_name
+        return budget.display_name == entry.display_name and _tracks(budget, wanted, entry.service)
     if kind is Kind.CAP:
         caps = [cap for cap in wanted.caps if cap.key == key]
-        return any(is_cap_of(cap, wanted, budget) and budget.display_name == cap.display_name for cap in caps)
-    return any(alert.display_name == budget.display_name for alert in wanted.alerts if alert.key == key)
+        return any(_is_made_as(cap, wanted, budget) for cap in caps)
+    alerts = [alert for alert in wanted.alerts if alert.key == key]
+    return any(
+        is_alert_of(alert, wanted, budget) and budget.filter.services == alert.filter.services for alert in alerts
+    )
+
+
+def _is_made_as(cap: CapWanted, wanted: Wanted, budget: Budget) -> bool:
+    ours = is_cap_of(cap, wanted, budget) and budget.display_name == cap.display_name
+    return ours or is_alert_for(cap, wanted, budget)
+
+
+def _tracks(budget: Budget, wanted: Wanted, service: str | None) -> bool:
+    services = frozenset({service} if service else ())
+    return budget.filter.is_of(wanted.project_names) and budget.filter.services == services
 
 
 def _unknown(path: str, known: list[str]) -> Step:

@@ -50,6 +50,6 @@ def running(making: Making | None, file: Path, *, local: bool, as_json: bool) ->
     except (Failed, WrongTarget) as error:
         terminal.fail([str(error)])
         raise typer.Exit(FAILED) from error
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, typer.Abort) as error:
         terminal.fail(["interrupted; what was done stays done, and a new run goes on from there"])
         raise typer.Exit(INTERRUPTED) from error

@@ -34,6 +34,7 @@ class Entry:
     Attributes:
         name: the resource's name; None while a creation is under way, or lost.
         adopted: it was made by somebody else, so `destroy` leaves it.
+        service: what it tracks; None where that is not on record, or is all services.
         since: when the intent was written, on Firestore's clock.
         at: when this entry was read, on the same clock.
         mark: random, another one at each write.
@@ -43,6 +44,7 @@ class Entry:
     name: str | None = None
     adopted: bool = False
     display_name: str = ""
+    service: str | None = None
     since: datetime | None = None
     at: datetime | None = None
     mark: str = ""

@@ -9,13 +9,13 @@ from google.auth.credentials import Credentials
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud import firestore
 
-from firebreak.bucket.tries import Clock
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.layout import ROOT
 from scripts.local.progress import Say
 from scripts.provision import clients, config, desired, ground, permissions, report, ttl
 from scripts.provision.api import Api
 from scripts.provision.budgets import Budgets, Patience
+from scripts.provision.clock import Clock
 from scripts.provision.config import Config
 from scripts.provision.desired import Wanted
 from scripts.provision.ground import Ground

@@ -156,6 +156,7 @@ def _entry(found: object, at: datetime | None) -> Entry | None:
         name=fields.get("name"),
         adopted=bool(fields.get("adopted", False)),
         display_name=str(fields.get("displayName", "")),
+        service=fields.get("service"),
         since=since if isinstance(since, datetime) else None,
         at=at,
         mark=str(fields.get("mark", "")),

@@ -15,7 +15,7 @@ from scripts.provision.failure import Failed
 from scripts.provision.look import Looker
 from scripts.provision.plan import role_key
 from scripts.provision.plan_alerts import is_alert_of
-from scripts.provision.plan_caps import is_cap_of
+from scripts.provision.plan_caps import is_alert_for, is_cap_of
 from scripts.provision.seen import Entry, Intent, Seen
 from scripts.provision.step import Kind, Step, Verb
 
@@ -72,7 +72,7 @@ class Worker:
             },
             post=partial(caps.create, self.edges.budgets, cap),
             sound=partial(is_cap_of, cap, wanted),
-            broken=lambda budget: budget.cap is None and budget.display_name == cap.display_name,
+            broken=partial(is_alert_for, cap, wanted),
         )
         if step.verb is Verb.CHANGE and step.name:
             self._keep(creation, caps.change(self.edges.budgets, step.name, cap.amount))
@@ -85,6 +85,7 @@ class Worker:
             key=alert.key,
             display_name=alert.display_name,
             fields={
+                "service": next(iter(alert.filter.services), None),
                 "displayName": alert.display_name,
                 "amount": alert.amount.amount,
                 "currency": alert.amount.currency,

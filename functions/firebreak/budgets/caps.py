@@ -69,7 +69,11 @@ def _cap(key: str, entry: Mapping[str, Any]) -> Cap | None:
     scope = entry.get("scope") or SCOPE_OF_SERVICE.get(str(entry.get("service")))
     if not isinstance(name, str) or not _NAME.fullmatch(name) or scope not in SCOPES:
         return None
-    return Cap(key=key, name=name, scope=scope, state=state if state in STATES else None)
+    return Cap(key=key, name=name, scope=scope, state=state if _is_state(state) else None)
+
+
+def _is_state(found: object) -> bool:
+    return isinstance(found, str) and found in STATES
 
 
 def resting(budget: Mapping[str, Any]) -> str | None:
@@ -83,7 +87,7 @@ def resting(budget: Mapping[str, Any]) -> str | None:
         raise NoCap("not a spend cap")
     if cap.get("reconciling"):
         return None
-    if cap.get("outputState") not in STATES:
+    if not _is_state(cap.get("outputState")):
         raise NoCap("in no state that is known")
     return str(cap["outputState"])
 

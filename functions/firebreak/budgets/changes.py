@@ -1,19 +1,18 @@
-"""A policy's action as a change of the switch, under the owner `budget`, until the end of the period."""
+"""A policy's action as a change of the switch, with the budget as its owner, until the end of the period."""
 
 from dataclasses import replace
 
-from firebreak.budgets.policies import Action, Policy, Tighten, Trip
+from firebreak.budgets.policies import Policy, Tighten, Trip
 from firebreak.budgets.standing import Standing
 from firebreak.switch import edit
 from firebreak.switch.state import State
 
-OWNER = "budget"
 # Clients see this; what it was exactly is in `by`.
 REASON = "The app's budget for this period is used up."
 
 
 class _Trip(edit.Trip):
-    """A trip that does not cut short one that another budget made."""
+    """A trip that does not cut short one that this budget made before."""
 
     __slots__ = ()
 
@@ -23,7 +22,7 @@ class _Trip(edit.Trip):
 
 
 class _Tighten(edit.Tighten):
-    """A tightening that does not loosen one that another budget made."""
+    """A tightening that does not loosen one that this budget made before: a forecast may have come first."""
 
     __slots__ = ()
 
@@ -36,15 +35,17 @@ class _Tighten(edit.Tighten):
 
 def changes(policies: tuple[Policy, ...], standing: Standing) -> list[edit.Change]:
     """The changes that these policies ask for, in order; one that only records asks for none."""
-    found = (_change(p.action, f"budget {standing.budget}, {p.threshold}", standing.period.end_us) for p in policies)
+    found = (_change(policy, standing) for policy in policies)
     return [change for change in found if change is not None]
 
 
-def _change(action: Action, by: str, until_us: int) -> edit.Change | None:
+def _change(policy: Policy, standing: Standing) -> edit.Change | None:
+    action, until_us = policy.action, standing.period.end_us
+    owner, by = f"budget:{standing.budget}", f"budget {standing.budget}, {policy.threshold}"
     if isinstance(action, Trip):
-        return _Trip(scope=action.scope, owner=OWNER, reason=REASON, by=by, until_us=until_us)
+        return _Trip(scope=action.scope, owner=owner, reason=REASON, by=by, until_us=until_us)
     if isinstance(action, Tighten):
-        return _Tighten(owner=OWNER, percent=action.percent, reason=REASON, by=by, until_us=until_us)
+        return _Tighten(owner=owner, percent=action.percent, reason=REASON, by=by, until_us=until_us)
     return None
 
 

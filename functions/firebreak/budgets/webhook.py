@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPSConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 import certifi
@@ -124,6 +125,7 @@ class _Pinned(HTTPSConnection):
 
     def __init__(self, host: str, net: Net) -> None:
         self._net = net
+        self._given_up = False
         self._tls = net.tls()
         super().__init__(host, PORT, context=self._tls)
 
@@ -131,13 +133,28 @@ class _Pinned(HTTPSConnection):
         addresses = self._net.resolve(self.host)
         if not addresses or not all(map(self._net.is_allowed, addresses)):
             raise NotDelivered("the address is not a public one")
+        self._go_on()
         plain = self._net.connect(addresses[0])
         # The handshake apart, so that it can be hung up on too.
-        self.sock = self._tls.wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
-        self.sock.do_handshake()
+        sock = self._tls.wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
+        self.sock = sock
+        self._go_on()
+        sock.do_handshake()
+        self._go_on()
+
+    def send(self, data: Any) -> None:  # noqa: ANN401  # as the base class has it
+        self._go_on()
+        super().send(data)
+
+    def _go_on(self) -> None:
+        """Stop the thread here if nobody waits for it any more: what failed must not arrive after all."""
+        if self._given_up:
+            self.close()
+            raise NotDelivered("given up")
 
     def hang_up(self) -> None:
-        """Close, also under a thread that still waits for an answer."""
+        """Close, also under a thread that still waits for an answer, or is yet to connect or send."""
+        self._given_up = True
         with suppress(OSError):
             if self.sock is not None:
                 self.sock.shutdown(socket.SHUT_RDWR)

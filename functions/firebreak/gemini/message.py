@@ -114,7 +114,7 @@ def chunk(answer: "types.GenerateContentResponse", model: str) -> Chunk:
 def _keep_quiet() -> None:
     """Let the SDK warn of nothing: its warnings quote what a client sent, and Python keeps each of them for ever."""
     # Asked for anew by each request: whoever filters warnings later would come first. A filter stays in place once.
-    if warnings.filters[0] != _QUIET:
+    if warnings.filters[:1] != [_QUIET]:
         warnings.filterwarnings("ignore", module=SDK)
 
 

@@ -34,6 +34,8 @@ class Mutation:
         self._writer = writer
         self._queue: dict[Key, Write] = {}
         self._asked: set[tuple[str, str]] = set()
+        # Edges deleted since `begin`: one between two pages' nodes is read with each, after a flush too.
+        self._deleted: set[str] = set()
         self._begun = False
         self._updated: datetime | None = None
         self._version = 0
@@ -47,6 +49,7 @@ class Mutation:
         snapshot = _answered(lambda: self._graph.get(retry=None, timeout=READ_S))
         data = snapshot.to_dict() or {}
         self._clear()
+        self._deleted.clear()
         self._updated = snapshot.update_time
         self._version, self.size = _count(data.get("version")), _count(data.get("size"))
         return data.get("writer") == self._writer
@@ -75,7 +78,7 @@ class Mutation:
         edges = edges.select(["__name__"]).order_by("__name__").limit(limit)
         if after:
             edges = edges.start_after({"__name__": after})
-        return [snapshot.id for snapshot in _answered(lambda: edges.get(retry=None, timeout=READ_S))]
+        return [snapshot.id for snapshot in _answered(lambda: edges.get(timeout=READ_S))]
 
     def room(self) -> int:
         """How many edges can still be read and deleted; one at least before any is: then the meter itself refuses."""
@@ -89,7 +92,10 @@ class Mutation:
         return left is None or changes <= left or not self._begun
 
     def delete_edge(self, id_: str) -> None:
-        """Queue the deletion of an edge that is there."""
+        """Queue the deletion of an edge that is there; once, however often it is asked for."""
+        if id_ in self._deleted:
+            return
+        self._deleted.add(id_)
         self._add(edge(id_), lambda batch: batch.delete(document(self._graph, edge(id_))), grows=-1)
 
     def flush(self, *, writer: str = "") -> None:

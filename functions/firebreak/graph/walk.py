@@ -86,7 +86,7 @@ class Walk:
         edges = edges.order_by("__name__").limit(limit)
         if after:
             edges = edges.start_after({"__name__": after})
-        page = list(edges.get(retry=None, timeout=READ_S))
+        page = list(edges.get(timeout=READ_S))
         self._edges_left -= len(page)
         return page
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from firebreak.switch import state
-from firebreak.switch.state import OWNERS, SCOPES, TEXT_CHARACTERS, State
+from firebreak.switch.state import OWNERS, SCOPES, TEXT_CHARACTERS, State, is_held_by, is_owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,10 @@ class Trip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """Take an owner's trip of a scope back; scope None: those of all scopes, owner None: those of all owners."""
+    """Take an owner's trip of a scope back; scope None: those of all scopes, owner None: those of all owners.
+
+    The owner `budget` is every budget; so it is of `Loosen`.
+    """
 
     what: ClassVar[str] = "reset"
     scope: str | None
@@ -41,7 +44,7 @@ class Reset:
         _check(self.owner, self.scope)
 
     def on(self, before: State, _at_us: int) -> State:
-        left = (t for t in before.trips if self.scope not in {None, t.scope} or self.owner not in {None, t.owner})
+        left = (t for t in before.trips if self.scope not in {None, t.scope} or not is_held_by(t.owner, self.owner))
         return replace(before, trips=tuple(left))
 
 
@@ -79,7 +82,7 @@ class Loosen:
         _check(self.owner)
 
     def on(self, before: State, _at_us: int) -> State:
-        return replace(before, tightened=tuple(t for t in before.tightened if t.owner != self.owner))
+        return replace(before, tightened=tuple(t for t in before.tightened if not is_held_by(t.owner, self.owner)))
 
 
 type Change = Trip | Reset | Tighten | Loosen
@@ -96,8 +99,8 @@ def _signed(change: Trip | Tighten, at_us: int) -> dict[str, Any]:
 
 def _check(owner: str | None, scope: str | None = None, until_us: int | None = None) -> None:
     """Refuse what the switch's readers would call corrupt."""
-    if owner not in {None, *OWNERS}:
-        raise ValueError(f"owner must be one of {', '.join(OWNERS)}, not {owner!r}")
+    if owner is not None and not is_owner(owner):
+        raise ValueError(f"owner must be one of {', '.join(OWNERS)} or budget:ID, not {owner!r}")
     if scope not in {None, *SCOPES}:
         raise ValueError(f"scope must be one of {', '.join(SCOPES)}, not {scope!r}")
     if until_us is not None and until_us < 0:

@@ -1,5 +1,6 @@
 """What the switch says, as values: who has switched what off, and who has tightened the limits; no I/O, no clock."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,19 @@ from firebreak.bucket.record import from_us, to_us
 # Gemini's calls; the handlers' own reads and writes, while the guard's go on; those too.
 SCOPES = ("gemini", "firestore", "all")
 OWNERS = ("operator", "budget", "caps")
+# Each budget holds what it does for itself, as `budget:` and its id, and ends or loosens nothing of another one.
+_OF_A_BUDGET = re.compile(r"budget:[0-9a-z-]{1,64}", re.ASCII)
 TEXT_CHARACTERS = 200
+
+
+def is_owner(text: str) -> bool:
+    """Whether somebody of this name may hold something."""
+    return text in OWNERS or _OF_A_BUDGET.fullmatch(text) is not None
+
+
+def is_held_by(holder: str, owner: str | None) -> bool:
+    """Whether `owner` means this holder: `budget` means each budget, None everybody."""
+    return owner in {None, holder} or (owner == "budget" and holder.startswith("budget:"))
 
 
 class Corrupt(Exception):

@@ -17,7 +17,7 @@ _PACKAGE = "google.cloud.billing.budgets.v1"
 _STATES = ("STATE_UNSPECIFIED", "CONFIGURED", "ENFORCED", "AWAITING_NEXT_PERIOD")
 _STATE = Enum(f"{_PACKAGE}.SpendCap.State", _STATES)
 _DATE = Message({"year": INT32, "month": INT32, "day": INT32})
-MONEY = Message({"currencyCode": STRING, "units": INT64, "nanos": INT32})
+_MONEY = Message({"currencyCode": STRING, "units": INT64, "nanos": INT32})
 
 _FILTER = Message(
     {
@@ -44,7 +44,7 @@ _FILTER = Message(
     {"usage_period": frozenset({"calendarPeriod", "customPeriod"})},
 )
 _AMOUNT = Message(
-    {"specifiedAmount": MONEY, "lastPeriodAmount": Message({})},
+    {"specifiedAmount": _MONEY, "lastPeriodAmount": Message({})},
     {"budget_amount": frozenset({"specifiedAmount", "lastPeriodAmount"})},
 )
 _THRESHOLD = Message(
