@@ -40,6 +40,8 @@ class Fault:
     status: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE
     skip: int = 0
     times: int = 1
+    kept: int = 0
+    """Of a stream whose reply is lost: the messages of it that reach the client before the status."""
     matches: Callable[[bytes], bool] = field(default=lambda _: True)
     first: Callable[[], None] | None = None
     """Done before the call is forwarded; the call itself then does not fail."""
@@ -117,11 +119,11 @@ class FaultProxy:
                 fault.first()
                 return send()
             if fault.way is Way.LOSE_REPLY:
-                send()
-            elif fault.way is Way.TWICE:
+                return _broken_off(send(), fault, context)
+            if fault.way is Way.TWICE:
                 send()
                 return send()
-            elif fault.way is Way.LATE:
+            if fault.way is Way.LATE:
                 with self._lock:
                     self._late.append(send)
         except grpc.RpcError as error:
@@ -144,6 +146,14 @@ class FaultProxy:
                     self._faults.remove(fault)
                 return fault
             return None
+
+
+def _broken_off(replies: list[bytes], fault: Fault, context: grpc.ServicerContext) -> list[bytes]:
+    """What the client gets before the status."""
+    if not fault.kept:
+        context.abort(fault.status, f"planned: {fault.way.name}")
+    context.set_code(fault.status)
+    return replies[: fault.kept]
 
 
 def _documents(method: str, reply: bytes) -> int:

@@ -14,7 +14,7 @@ from firebreak.switch.document import Reading
 from firebreak.switch.state import Corrupt, State, Tightening, Trip
 from scripts.ops import text
 from scripts.ops.change import CHANGE_S
-from scripts.ops.failure import NotDone
+from scripts.ops.failure import STORE, NotDone, told
 from scripts.ops.limits import settings_if_right
 from scripts.ops.rpc import RPC_S, patiently
 from scripts.ops.session import Session
@@ -31,7 +31,7 @@ def read(at: Session) -> Reading:
     except Corrupt as error:
         raise _mend(error) from error
     except Unreadable as error:
-        raise NotDone(f"{at.target} has no database (default) in native mode") from error
+        raise _no_database(at) from error
 
 
 def percent(at: Session) -> int:
@@ -47,13 +47,17 @@ def _mend(error: Corrupt) -> NotDone:
     )
 
 
+def _no_database(at: Session) -> NotDone:
+    return NotDone(f"{at.target} has no database (default) in native mode")
+
+
 def until_us(at: Session, for_s: int | None) -> int | None:
     """When that many seconds from now will be over, by the server's clock; None: never."""
     return None if for_s is None else read(at).at_us + for_s * SECOND_US
 
 
 def apply(at: Session, *changes: Change) -> None:
-    """Change the switch, with a record of each change, and show it.
+    """Change the switch, with a record of each change, and show it; if that fails, it is changed all the same.
 
     Raises:
         NotDone: it was not changed, or nobody knows; the message tells which.
@@ -65,10 +69,18 @@ def apply(at: Session, *changes: Change) -> None:
     except LOST as error:
         raise NotDone("others changed the switch at the same moment, each time; nothing was changed") from error
     except (GoogleAPICallError, RetryError) as error:
-        raise NotDone("Firestore did not answer; the switch may be changed: `switch show` tells") from error
+        raise NotDone("Firestore did not answer; it may have been made: look with `switch show`") from error
     except Corrupt as error:
         raise _mend(error) from error
-    show(at, read(at))
+    except Unreadable as error:
+        raise _no_database(at) from error
+    at.say("changed", "green")
+    try:
+        show(at, read(at))
+    except NotDone as error:
+        at.say(f"it was changed, but cannot be shown: {error}", "yellow")
+    except STORE as error:
+        at.say(f"it was changed, but cannot be shown: {told(error, at.target)}", "yellow")
 
 
 def show(at: Session, reading: Reading) -> None:

@@ -68,7 +68,7 @@ def parse(text: str) -> Config:
     """
     try:
         data = tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise BadFile([f"this is not TOML: {error}"]) from error
     fields = Fields(data)
     config = Config(
@@ -129,7 +129,7 @@ def service_id(confirmed: Mapping[str, str], key: str) -> str:
 
 def _confusions(config: Config) -> Iterator[str]:
     """Services that the file confuses: a cap under another one's id would leave its own service unbounded."""
-    used = {*config.caps, *(alert.service for alert in config.budgets.values())} & SERVICES.keys()
+    used = {*config.caps, *(alert.service or "" for alert in config.budgets.values())} & SERVICES.keys()
     for key in sorted(used):
         id_ = service_id(config.confirmed, key)
         if key in CAPPED and id_ == FIRESTORE.id:

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterator
 
+from scripts.provision.budget import Budget
 from scripts.provision.desired import Wanted
 from scripts.provision.grants import PUBLISHER, PUBLISHER_ROLE, Grant
-from scripts.provision.plan_alerts import alerts
-from scripts.provision.plan_caps import caps
+from scripts.provision.plan_alerts import alerts, is_alert_of
+from scripts.provision.plan_caps import caps, is_alert_for, is_cap_of
 from scripts.provision.seen import Part, Seen
 from scripts.provision.step import Kind, Step, Verb
 
@@ -20,14 +21,18 @@ def plan(wanted: Wanted, seen: Seen, only: Collection[Part] = EVERYTHING) -> tup
 
 def _others(wanted: Wanted, seen: Seen, told: Collection[str | None]) -> Iterator[Step]:
     """Budgets of somebody else that track this project; `told` are those that the plan names already."""
-    ours = {entry.name for entry in (*seen.caps.values(), *seen.alerts.values())}
-    names = {cap.display_name for cap in wanted.caps} | {alert.display_name for alert in wanted.alerts}
+    known = {entry.name for entry in (*seen.caps.values(), *seen.alerts.values())} | set(told)
     for budget in seen.budgets:
-        theirs = budget.name not in ours and budget.name not in told and budget.display_name not in names
+        theirs = budget.name not in known and not _is_as_ours(budget, wanted)
         if theirs and wanted.project_names & budget.filter.projects:
             what = "a spend cap" if budget.cap else "an alert budget"
             text = f"{what} that is not in the file: {budget.name}"
             yield Step(verb=Verb.LEAVE, kind=Kind.BUDGET, key=budget.display_name, text=text, name=budget.name)
+
+
+def _is_as_ours(budget: Budget, wanted: Wanted) -> bool:
+    caps = (is_cap_of(cap, wanted, budget) or is_alert_for(cap, wanted, budget) for cap in wanted.caps)
+    return any(caps) or any(is_alert_of(alert, wanted, budget) for alert in wanted.alerts)
 
 
 def _part(part: Part, wanted: Wanted, seen: Seen) -> Iterator[Step]:

@@ -45,7 +45,7 @@ def is_cap_of(cap: CapWanted, wanted: Wanted, budget: Budget) -> bool:
 
 
 def is_alert_for(cap: CapWanted, wanted: Wanted, budget: Budget) -> bool:
-    """Whether this is what a service that does not know caps makes of ours: an alert of our name that tracks the same."""
+    """Whether this is what a service without caps would make of ours: an alert of its name that tracks the same."""
     ours = budget.cap is None and budget.display_name == cap.display_name
     return ours and budget.filter.services == {f"services/{cap.service}"} and budget.filter.is_of(wanted.project_names)
 

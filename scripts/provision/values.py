@@ -10,7 +10,7 @@ from scripts.provision.money import Money
 from scripts.provision.services import CAPPED, FIRESTORE, NO_FIRESTORE_CAP, SERVICES, known
 
 _SERVICE_ID = re.compile(r"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}", re.ASCII)
-_LEAST_THRESHOLD, _MOST_THRESHOLD = Decimal("0.0001"), 10
+_MOST_THRESHOLD = 10
 # Hundredths of a percent are the finest that notices are acted on by.
 _DECIMALS = 4
 
@@ -47,7 +47,7 @@ def thresholds(found: object) -> tuple[Decimal, ...]:
     for part in found:
         if not _is_part(part):
             raise ValueError(
-                f"{wanted}, from {_LEAST_THRESHOLD} to {_MOST_THRESHOLD}, with {_DECIMALS} decimals at most; not {part}"
+                f"{wanted}, above 0 and at most {_MOST_THRESHOLD}, with {_DECIMALS} decimals at most; not {part}"
             )
     parts = tuple(sorted(Decimal(part) for part in found))
     if len(set(parts)) < len(parts):
@@ -59,9 +59,7 @@ def _is_part(found: object) -> bool:
     if isinstance(found, bool) or not isinstance(found, Decimal | int):
         return False
     part = Decimal(found)
-    if not part.is_finite() or not _LEAST_THRESHOLD <= part <= _MOST_THRESHOLD:
-        return False
-    return int(part.as_tuple().exponent) >= -_DECIMALS
+    return part.is_finite() and 0 < part <= _MOST_THRESHOLD and int(part.as_tuple().exponent) >= -_DECIMALS
 
 
 def service(found: object) -> str:

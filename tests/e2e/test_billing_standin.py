@@ -221,6 +221,14 @@ def test_a_masked_update_of_a_cap_names_the_cap(budgets: Budgets) -> None:
     assert budgets.patch(name, body | ARM, "amount,spend_cap").status_code == 200
 
 
+def test_an_update_that_names_another_budget_is_refused(budgets: Budgets) -> None:
+    created = budgets.create(CAP)
+    other = f"{created['name'][:-4]}0000"
+
+    assert refusal(budgets.patch(created["name"], ARM | {"name": other}, "spendCap.inputState")) == INVALID
+    assert budgets.get(created["name"]) == created
+
+
 def test_the_whole_budget_may_be_sent_back_without_a_mask(budgets: Budgets) -> None:
     created = budgets.create(CAP)
 

@@ -12,7 +12,8 @@ from firebreak.bucket import reserve
 from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import document_id
-from scripts.local.client import client_at
+from firebreak.metering.meter import unmetered
+from scripts.local.client import client_at, metered_at
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way
 
@@ -262,6 +263,16 @@ def test_overview_shows_the_refilled_level_and_writes_nothing(
     assert [call["actual"] for call in seen.recent] == [300]
     assert books(direct, uid) == before
     assert faults.calls == {"BatchGetDocuments": 1, "RunQuery": 1}
+
+
+def test_an_overview_whose_answer_breaks_off_is_unavailable(ledger: Ledger, faults: FaultProxy, uid: str) -> None:
+    for request_id in ("r", "s"):
+        ledger.reserve(uid, request_id, ask())
+    shown = Ledger(metered_at(faults.address))
+    faults.plan(Fault("RunQuery", Way.LOSE_REPLY, kept=1))
+
+    with unmetered("a test"), pytest.raises(errors.StoreUnavailable):
+        shown.overview(uid, limit=LIMIT)
 
 
 def test_overview_of_a_new_user_is_a_full_bucket(ledger: Ledger, uid: str) -> None:

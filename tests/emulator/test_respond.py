@@ -31,6 +31,7 @@ from tests.fault_proxy import Fault, FaultProxy, Way
 from tests.hook import URL, Hook, hooked
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
+OWNER = f"budget:{BUDGET}"
 OTHER = "99999999-2222-3333-4444-555555555555"
 POLICIES = f"{ACCOUNT}/{BUDGET}: 50%=tighten(50) 100%=trip(firestore) forecast 120%=record; {ACCOUNT}/{OTHER}"
 ENOUGH_S = 30.0
@@ -163,8 +164,8 @@ def test_a_threshold_trips_the_switch_until_the_end_of_the_period(
     state = change.read(store, timeout_s=ENOUGH_S)
     fields = notice(store)
     (trip,), (tightening,) = state.trips, state.tightened
-    assert (trip.scope, trip.owner, trip.by) == ("firestore", "budget", f"budget {BUDGET}, actual 100%")
-    assert (tightening.owner, tightening.percent) == ("budget", 50)
+    assert (trip.scope, trip.owner, trip.by) == ("firestore", OWNER, f"budget {BUDGET}, actual 100%")
+    assert (tightening.owner, tightening.percent) == (OWNER, 50)
     end_us = round(fields["end"].timestamp()) * 1_000_000
     assert (trip.until_us, tightening.until_us) == (end_us, end_us)
     assert records(store) == ["tighten 50", "trip firestore"]
@@ -211,7 +212,7 @@ def test_ten_threads_at_once_act_once(firestore_host: str, database: str, store:
         assert all(job.result() for job in jobs)
 
     assert sorted(records(store)) == ["tighten 50", "trip firestore"]
-    assert trips(store) == {("firestore", "budget")}
+    assert trips(store) == {("firestore", OWNER)}
 
 
 def test_a_routine_notice_that_was_overtaken_forgets_nothing(
@@ -443,9 +444,24 @@ def test_another_budget_neither_loosens_nor_cuts_short(responder: Responder, sto
     responder.respond(message(actual=1.0, attributes={"budgetId": OTHER}))
 
     after = change.read(store, timeout_s=ENOUGH_S)
-    assert after.tightened[0].percent == 20
-    assert [trip.until_us for trip in after.trips] == [trip.until_us for trip in before.trips]
+    assert set(before.trips) < set(after.trips)
+    assert set(before.tightened) < set(after.tightened)
+    assert after.percent(None) == 20
     assert len(records(store)) == 4
+
+
+def test_the_budget_that_is_raised_is_reset_alone_or_with_all_budgets(
+    responder: Responder, store: firestore.Client
+) -> None:
+    both = f"{ACCOUNT}/{BUDGET}: 100%=trip(all); {ACCOUNT}/{OTHER}: 100%=trip(all)"
+    responder = replace(responder, budgets=policies.parse(both))
+    for budget in (BUDGET, OTHER):
+        responder.respond(message(actual=1.0, attributes={"budgetId": budget}))
+
+    for owner, left in ((OWNER, {("all", f"budget:{OTHER}")}), ("budget", set())):
+        reset = change.Reset(scope=None, owner=owner, reason="we pay", by="ann")
+        change.apply(store, [reset], timeout_s=ENOUGH_S)
+        assert trips(store) == left
 
 
 def test_a_trip_of_another_owner_is_left_alone(responder: Responder, store: firestore.Client) -> None:
@@ -454,7 +470,7 @@ def test_a_trip_of_another_owner_is_left_alone(responder: Responder, store: fire
 
     responder.respond(message(actual=1.0))
 
-    assert trips(store) == {("firestore", "operator"), ("firestore", "budget")}
+    assert trips(store) == {("firestore", "operator"), ("firestore", OWNER)}
 
 
 def test_people_are_told_after_it_is_done_and_once(responder: Responder, store: firestore.Client, hook: Hook) -> None:
@@ -544,7 +560,7 @@ def test_a_webhook_that_is_none_is_named_and_the_switch_is_tripped_all_the_same(
 ) -> None:
     replace(responder, webhook_url="http://hooks.example.test/secret").respond(message(actual=1.0))
 
-    assert trips(store) == {("firestore", "budget")}
+    assert trips(store) == {("firestore", OWNER)}
     lines = capsys.readouterr().out
     assert "BUDGET_WEBHOOK_URL must be https, on port 443" in lines
     assert "secret" not in lines

@@ -101,7 +101,7 @@ def test_a_lifted_cap_trips_again_this_month_only_above_its_old_amount(amount: s
 def test_a_new_period_arms_a_lifted_cap_and_forgets_that_it_was_lifted() -> None:
     renewed = billing_cap.renew(lifted(), lifts_enforced=False)
 
-    assert renewed == Cap()
+    assert renewed == Cap(wanted=AWAITING)
     assert after(renewed, "21", TWENTY) == ENFORCED
 
 

@@ -361,13 +361,13 @@ def test_a_mask_clears_what_is_not_given() -> None:
     assert changed["budgetFilter"] == current["budgetFilter"]
 
 
-def test_without_a_mask_only_what_is_set_is_updated_and_money_as_a_whole() -> None:
+def test_without_a_mask_only_what_is_set_is_updated_of_money_too() -> None:
     current = parsed(with_field(CAP, "amount.specifiedAmount.nanos", 5))
     given = {"amount": {"specifiedAmount": {"units": "30", "nanos": 0}}, "displayName": "", "thresholdRules": []}
 
     changed = billing_patch.merged(current, parsed(given))
 
-    assert changed == current | {"amount": {"specifiedAmount": {"units": 30}}}
+    assert changed == current | {"amount": {"specifiedAmount": {"units": 30, "nanos": 5}}}
 
 
 def test_one_field_of_a_oneof_clears_the_other() -> None:

@@ -138,6 +138,13 @@ def test_what_is_no_cap_is_odd(entry: Any) -> None:
     assert known({"x": entry}) == Known(caps=(), odd=("x",))
 
 
+@pytest.mark.parametrize("state", [["ENFORCED"], {"x": 1}, 5, None, "x"], ids=str)
+def test_a_state_that_is_none_was_never_seen(state: Any) -> None:
+    (found,) = known({"x": ENTRY | {"outputState": state}}).caps
+
+    assert found.state is None
+
+
 @pytest.mark.parametrize("entries", [None, [], "x", 5], ids=str)
 def test_a_record_that_is_none_is_odd(entries: Any) -> None:
     assert known(entries).odd
@@ -154,7 +161,13 @@ def test_a_cap_on_its_way_is_in_none() -> None:
 
 @pytest.mark.parametrize(
     "budget",
-    [{}, {"spendCap": None}, {"spendCap": {}}, {"spendCap": {"outputState": "STATE_UNSPECIFIED"}}],
+    [
+        {},
+        {"spendCap": None},
+        {"spendCap": {}},
+        {"spendCap": {"outputState": "STATE_UNSPECIFIED"}},
+        {"spendCap": {"outputState": ["ENFORCED"]}},
+    ],
     ids=str,
 )
 def test_a_budget_without_a_known_state_is_no_cap(budget: dict[str, Any]) -> None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from firebreak import stamp
 from firebreak.budgets import notice as notices
 from firebreak.budgets import policies
+from firebreak.budgets.changes import changes
 from firebreak.budgets.notice import NotANotice, Notice
 from firebreak.budgets.period import Every, Period, starting
 from firebreak.budgets.policies import Kind, Threshold
 from firebreak.budgets.standing import MOST_APPLIED, MOST_POINTS, TAIL_US, Outcome, Standing, Told, decide
-from firebreak.switch.state import SCOPES
+from firebreak.switch.state import SCOPES, State
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
 ATTRIBUTES = {"billingAccountId": ACCOUNT, "budgetId": BUDGET, "schemaVersion": "1.0"}
@@ -229,9 +230,9 @@ def test_a_period_has_a_name_and_an_end(start: str, every: Every, name: str, end
     assert (period.name, stamp.second(period.end_us)) == (name, end)
 
 
-@pytest.mark.parametrize("start", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"])
-def test_the_ends_of_the_calendar_begin_no_period(start: str) -> None:
-    assert starting(us(start), Every.MONTH) is None
+@pytest.mark.parametrize("start_s", [-62_135_596_800, 253_402_300_799, -62_135_683_140])
+def test_the_ends_of_the_calendar_begin_no_period(start_s: int) -> None:
+    assert starting(start_s * SECOND_US, Every.MONTH) is None
 
 
 def test_a_notice_applies_every_policy_up_to_its_threshold_lowest_first() -> None:
@@ -481,6 +482,58 @@ def test_policies_that_are_wrong_say_what_is(text: str, named: str) -> None:
         policies.parse(text)
 
     assert named in str(error.value)
+
+
+@pytest.mark.parametrize("first", [Every.MONTH, Every.YEAR])
+def test_what_a_budget_tightens_ends_with_its_own_period_and_loosens_no_other(first: Every) -> None:
+    """One of the month and one of the year, in either order."""
+    asked = {
+        every: changes(
+            (
+                policies.Policy(
+                    threshold=Threshold(kind=Kind.ACTUAL, bp=5_000), action=policies.Tighten(percent=percent)
+                ),
+            ),
+            Standing(account=ACCOUNT, budget=f"{every}-budget", name="", period=november(every)),
+        )
+        for every, percent in ((Every.MONTH, 5), (Every.YEAR, 80))
+    }
+
+    state = State()
+    for change in [c for every in sorted(Every, key=lambda every: every != first) for c in asked.get(every, [])]:
+        state = change.on(state, NOON)
+
+    ends = [us("2026-12-01T08:00:00Z"), us("2027-01-01T08:00:00Z")]
+    assert [state.percent(at) for at in (ends[0] - 1, ends[0], ends[1] - 1, ends[1])] == [5, 80, 80, 100]
+
+
+def test_a_budget_does_not_loosen_what_a_forecast_made_it_tighten() -> None:
+    forecast = policies.Policy(threshold=Threshold(kind=Kind.FORECAST, bp=12_000), action=policies.Tighten(percent=20))
+    half = policies.Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=5_000), action=policies.Tighten(percent=50))
+    standing = Standing(account=ACCOUNT, budget=BUDGET, name="", period=november())
+
+    state = State()
+    for change in changes((forecast, half), standing):
+        state = change.on(state, NOON)
+
+    assert state.percent(NOON) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("0001-01-01T00:00:00+23:59", False),
+        ("0001-01-01T00:00:00Z", False),
+        ("1969-12-31T23:59:59.999999Z", False),
+        ("1970-01-01T00:00:00Z", True),
+        ("9998-12-31T23:59:59Z", True),
+        ("9999-01-01T00:00:00+00:01", True),
+        ("9999-01-01T00:00:00Z", False),
+        ("9999-12-31T23:59:59-23:59", False),
+    ],
+)
+def test_a_time_that_could_not_be_reckoned_with_is_none(text: str, known: bool) -> None:
+    assert (stamp.parse(text) is not None) == known
 
 
 def test_times_are_told_to_the_second() -> None:

@@ -56,9 +56,32 @@ def test_money_is_kept_to_the_billionth() -> None:
         pytest.param(HEAD + "[budgets.a]\nthresholds = [1]\n", "budgets.a.amount is missing", id="no amount"),
         pytest.param(HEAD + ALERT.replace("[0.5, 1]", "[]"), "thresholds must be a list such as", id="no thresholds"),
         pytest.param(HEAD + ALERT.replace("[0.5, 1]", "[1, 1.0]"), "each once", id="a threshold twice"),
-        pytest.param(HEAD + ALERT.replace("[0.5, 1]", "[50]"), "at most 10; not 50", id="a threshold in percent"),
         pytest.param(
-            HEAD + ALERT.replace("[0.5, 1]", "[0.33333]"), "hundredths of a percent", id="too fine a threshold"
+            HEAD + ALERT.replace("[0.5, 1]", "[50]"),
+            "at most 10, with 4 decimals at most; not 50",
+            id="a threshold in percent",
+        ),
+        pytest.param(
+            HEAD + ALERT.replace("[0.5, 1]", "[0.33333]"), "4 decimals at most; not 0.33333", id="too fine a threshold"
+        ),
+        pytest.param(
+            HEAD + ALERT.replace("[0.5, 1]", "[0.1000000000000000000000000000000001]"),
+            "4 decimals at most; not 0.1000000000000000000000000000000001",
+            id="a threshold finer than decimals are reckoned",
+        ),
+        pytest.param(
+            HEAD + ALERT.replace("[0.5, 1]", "[1e-9999999]"), "4 decimals at most; not 1E-9999999", id="next to nothing"
+        ),
+        pytest.param(HEAD + ALERT.replace("[0.5, 1]", f"[{'9' * 5_000}]"), "this is not TOML", id="endless digits"),
+        pytest.param(HEAD + f"x = {'[' * 100_000}", "this is not TOML", id="endlessly deep"),
+        pytest.param(HEAD + f"x = 1e{'9' * 20}", "this is not TOML", id="an endless exponent"),
+        pytest.param(
+            HEAD + '"caps.gemini" = "1 USD"\n' + CAPS, "'caps.gemini' must be no key with a dot", id="a dot in a key"
+        ),
+        pytest.param(
+            HEAD + ALERT + '[budgets]\n"firestore.thresholds" = [0.5]\n',
+            "'firestore.thresholds' must be no key with a dot",
+            id="a dot in a key of a table",
         ),
         pytest.param(HEAD + ALERT.replace("[0.5, 1]", "[true]"), "not True", id="no number"),
         pytest.param(HEAD + ALERT.replace("[0.5, 1]", "[nan]"), "not NaN", id="nan"),
@@ -76,6 +99,41 @@ def test_money_is_kept_to_the_billionth() -> None:
 )
 def test_an_error_names_the_field_and_the_way_out(text: str, fault: str) -> None:
     assert fault in faults(text)
+
+
+FUNCTIONS, FIRESTORE = "29E7-DA93-CA13", "EE2C-7FAC-5E08"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(
+            f'[caps]\nrun = "1 USD"\nfunctions = "2 USD"\n[services]\nrun = "{FUNCTIONS}"\n',
+            f"functions and run cannot both be {FUNCTIONS}",
+            id="two caps",
+        ),
+        pytest.param(
+            f'{ALERT}[caps]\nrun = "1 USD"\n[services]\nfirestore = "152E-C115-5142"\n',
+            "firestore and run cannot both be 152E-C115-5142",
+            id="a cap and an alert",
+        ),
+        pytest.param(
+            f'[caps]\nrun = "1 USD"\n[services]\nrun = "{FUNCTIONS}"\n', "run and functions", id="one of them unused"
+        ),
+        pytest.param(
+            f'{CAPS}[services]\ngemini = "{FIRESTORE}"\n', "Firestore has no spend cap", id="a cap of Firestore"
+        ),
+    ],
+)
+def test_a_service_under_the_id_of_another_is_refused(text: str, fault: str) -> None:
+    """Its owner would believe it capped, and it would not be."""
+    assert fault in faults(HEAD + text)
+
+
+def test_a_service_may_be_given_a_new_id() -> None:
+    confirmed = config.parse(HEAD + CAPS + '[services]\ngemini = "0123-4567-89AB"\n').confirmed
+
+    assert confirmed == {"gemini": "0123-4567-89AB"}
 
 
 def test_all_errors_are_told_at_once() -> None:

@@ -14,7 +14,7 @@ from scripts.provision.plan import plan
 from scripts.provision.plan_destroy import destroy
 from scripts.provision.seen import Entry, Intent, Part, Seen
 from scripts.provision.services import CAPPED
-from scripts.provision.step import Kind, Step, Verb, refusals
+from scripts.provision.step import Kind, Step, Verb, refusals, to_do
 
 PROJECT, NUMBER, ACCOUNT = "demo-x", "123", "012345-6789AB-CDEF01"
 TOPIC = f"projects/{PROJECT}/topics/budget-alerts"
@@ -122,6 +122,63 @@ def test_an_alert_of_somebody_else_on_the_same_service_is_never_touched() -> Non
     steps = plan(want(), Seen(budgets=(theirs,)))
 
     assert [step.verb for step in steps if step.name == "theirs"] == [Verb.LEAVE]
+
+
+@pytest.mark.parametrize(
+    "tracks",
+    [
+        Filter(projects=frozenset({f"projects/{NUMBER}"})),
+        Filter(projects=frozenset(), services=frozenset({f"services/{CAPPED['gemini'].id}"})),
+        Filter(projects=frozenset({"projects/9"}), services=frozenset({f"services/{CAPPED['gemini'].id}"})),
+        Filter(projects=frozenset({f"projects/{NUMBER}"}), services=frozenset({f"services/{CAPPED['run'].id}"})),
+    ],
+    ids=["all services", "the whole account", "another project", "another service"],
+)
+def test_an_alert_that_only_has_our_caps_name_is_neither_replaced_nor_destroyed(tracks: Filter) -> None:
+    theirs = replace(cap(name="theirs"), cap=None, filter=tracks)
+    begun = Entry(intent=Intent.CREATE, display_name=OURS["gemini"], service=f"services/{CAPPED['gemini'].id}")
+
+    for caps in ({}, {"gemini": begun}):
+        seen = Seen(budgets=(theirs,), caps=caps)
+        assert of(Kind.CAP, plan(want(), seen)) == [Verb.CREATE]
+        assert "theirs" not in {step.name for step in destroy(want(), seen, (), settle_s=0)}
+
+
+def test_what_only_has_the_name_of_ours_is_told_and_left() -> None:
+    theirs = replace(cap(name="theirs"), cap=None, filter=Filter(projects=frozenset({f"projects/{NUMBER}"})))
+
+    assert [s.verb for s in plan(want(), Seen(budgets=(theirs,))) if s.name == "theirs"] == [Verb.LEAVE]
+
+
+@pytest.mark.parametrize(
+    "tracks",
+    [Filter(projects=frozenset()), Filter(projects=frozenset({f"projects/{NUMBER}"}))],
+    ids=["the whole account", "all services"],
+)
+def test_an_alert_that_only_has_our_alerts_name_is_not_destroyed(tracks: Filter) -> None:
+    theirs = replace(alert("theirs"), filter=tracks)
+    begun = Entry(intent=Intent.CREATE, display_name=OURS["firestore"], service="services/EE2C-7FAC-5E08")
+
+    for alerts in ({}, {"firestore": begun}):
+        steps = destroy(want(), Seen(budgets=(theirs,), alerts=alerts), (), settle_s=0)
+        assert "theirs" not in {step.name for step in steps}
+
+
+@pytest.mark.parametrize("entry", [None, Entry(intent=Intent.CREATE)])
+def test_what_a_run_made_without_putting_its_name_on_record_is_destroyed(entry: Entry | None) -> None:
+    """Also a plain alert that a service without caps made of our cap."""
+    made = (replace(cap("c1"), cap=None), alert("a1"))
+    seen = Seen(
+        budgets=made,
+        caps={"gemini": replace(entry, display_name=OURS["gemini"], service=f"services/{CAPPED['gemini'].id}")}
+        if entry
+        else {},
+        alerts={"firestore": replace(entry, display_name=OURS["firestore"], service="services/EE2C-7FAC-5E08")}
+        if entry
+        else {},
+    )
+
+    assert {step.name for step in to_do(destroy(want(), seen, (), settle_s=120))} == {"c1", "a1"}
 
 
 def test_an_adopted_cap_that_became_an_alert_is_left_alone_and_a_cap_made() -> None:

@@ -59,6 +59,29 @@ def test_weights_of_a_model_that_nobody_may_ask_are_a_mistake(capsys: pytest.Cap
     assert message == "WEIGHTS must name models of MODELS, not 'gemini-3.8-flahs'"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gemini-3.8-flash prompt=0 output=0",
+        "gemini-3.8-flash prompt=1 output=5 | 1000 prompt=0 output=0",
+        "gemini-3.8-flash prompt=0 output=1 | 1000 output=0",
+    ],
+)
+def test_a_model_is_never_free_neither_with_short_prompts_nor_with_long(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (message,) = wrong(GOOD | {"WEIGHTS": text}, capsys)
+
+    assert message.startswith("WEIGHTS must not make both prompt and output of gemini-3.8-flash free")
+
+
+@pytest.mark.parametrize(("name", "knob"), [("anonymous", "ANONYMOUS_DAILY_TOKENS"), ("default", "MAX_DAILY_TOKENS")])
+def test_a_tier_that_no_claim_can_choose_is_refused_and_the_right_knob_named(
+    name: str, knob: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wrong(GOOD | {"TIERS": f"pro=9000,{name}=0"}, capsys) == [f"TIERS must not name {name!r}: that is {knob}"]
+
+
 @pytest.mark.parametrize("text", ["pro", "pro=", "=5", "pro=5,pro=6", "pro=x", "pro=-1"])
 def test_a_malformed_tier_refuses(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (message,) = wrong(GOOD | {"TIERS": text}, capsys)

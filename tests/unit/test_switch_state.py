@@ -13,13 +13,14 @@ from firebreak.switch import change
 from firebreak.switch.state import OWNERS, SCOPES, Corrupt, State, Tightening, Trip, fields_of, parse
 from scripts.local.layout import ROOT
 
+HOLDERS = (*OWNERS, "budget:1", "budget:11111111-2222-3333-4444-555555555555")
 TIMES = st.integers(0, 10**15)
 ENDS = st.none() | TIMES
 TEXTS = st.text(max_size=200)
 TRIPS = st.builds(
     Trip,
     scope=st.sampled_from(SCOPES),
-    owner=st.sampled_from(OWNERS),
+    owner=st.sampled_from(HOLDERS),
     reason=TEXTS,
     by=TEXTS,
     at_us=ENDS,
@@ -27,7 +28,7 @@ TRIPS = st.builds(
 )
 TIGHTENINGS = st.builds(
     Tightening,
-    owner=st.sampled_from(OWNERS),
+    owner=st.sampled_from(HOLDERS),
     percent=st.integers(1, 100),
     reason=TEXTS,
     by=TEXTS,
@@ -68,6 +69,12 @@ def trip(scope: str = "gemini", owner: str = "operator", until_us: int | None = 
 
 def tightening(percent: int, owner: str = "operator", until_us: int | None = None) -> Tightening:
     return Tightening(owner=owner, percent=percent, reason="", by="", at_us=None, until_us=until_us)
+
+
+def meant(owner: str | None) -> set[str]:
+    """Whose things an owner's are: those of each budget are the budget's too."""
+    budgets = {holder for holder in HOLDERS if holder.startswith("budget")}
+    return set(HOLDERS) if owner is None else budgets if owner == "budget" else {owner}
 
 
 def test_no_document_is_nothing_tripped() -> None:
@@ -202,16 +209,16 @@ def test_times_are_read_in_any_zone() -> None:
     assert state == parse({"trips": {"all": {"operator": {"until": noon.astimezone(UTC)}}}})
 
 
-@given(STATES, st.sampled_from([None, *SCOPES]), st.sampled_from([None, *OWNERS]))
+@given(STATES, st.sampled_from([None, *SCOPES]), st.sampled_from([None, *HOLDERS]))
 def test_a_reset_takes_exactly_what_it_names(state: State, scope: str | None, owner: str | None) -> None:
     after = change.Reset(scope=scope, owner=owner, reason="", by="").on(state, 0)
 
     gone = set(state.trips) - set(after.trips)
-    assert gone == {t for t in state.trips if scope in {None, t.scope} and owner in {None, t.owner}}
+    assert gone == {t for t in state.trips if scope in {None, t.scope} and t.owner in meant(owner)}
     assert after.tightened == state.tightened
 
 
-@given(STATES, st.sampled_from(SCOPES), st.sampled_from(OWNERS), ENDS)
+@given(STATES, st.sampled_from(SCOPES), st.sampled_from(HOLDERS), ENDS)
 def test_a_trip_replaces_its_owners_and_nobody_elses(
     state: State, scope: str, owner: str, until_us: int | None
 ) -> None:
@@ -221,13 +228,13 @@ def test_a_trip_replaces_its_owners_and_nobody_elses(
     assert set(after.trips) == {t for t in state.trips if (t.scope, t.owner) != (scope, owner)} | {new}
 
 
-@given(STATES, st.sampled_from(OWNERS), st.integers(1, 100))
+@given(STATES, st.sampled_from(HOLDERS), st.integers(1, 100))
 def test_loosening_takes_back_what_the_owner_tightened(state: State, owner: str, percent: int) -> None:
     tight = change.Tighten(owner=owner, percent=percent, reason="", by="").on(state, 0)
     loose = change.Loosen(owner=owner, reason="", by="").on(tight, 0)
 
     assert tight.percent(None) <= percent
-    assert set(loose.tightened) == {t for t in state.tightened if t.owner != owner}
+    assert set(loose.tightened) == {t for t in state.tightened if t.owner not in meant(owner)}
 
 
 @pytest.mark.parametrize(
@@ -240,6 +247,10 @@ def test_loosening_takes_back_what_the_owner_tightened(state: State, owner: str,
         (change.Tighten, {"owner": "operator", "percent": 0}, "percent"),
         (change.Tighten, {"owner": "operator", "percent": 101}, "percent"),
         (change.Loosen, {"owner": "me"}, "owner"),
+        (change.Tighten, {"owner": "budget:", "percent": 5}, "owner"),
+        (change.Trip, {"scope": "gemini", "owner": "budget:A.b"}, "owner"),
+        (change.Trip, {"scope": "gemini", "owner": f"budget:{'a' * 65}"}, "owner"),
+        (change.Trip, {"scope": "gemini", "owner": "caps:a"}, "owner"),
     ],
 )
 def test_a_change_that_would_make_the_switch_corrupt_cannot_be_made(

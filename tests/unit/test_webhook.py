@@ -275,6 +275,36 @@ def test_a_server_that_says_nothing_is_left_at_the_deadline(hook: Hook) -> None:
         assert left()
 
 
+@pytest.mark.parametrize("at", ["resolve", "connect"])
+def test_who_is_still_on_the_way_at_the_deadline_sends_nothing_any_more(hook: Hook, at: str) -> None:
+    """The name, or the connection, comes only once the caller has been told that nothing was delivered."""
+    late, net = threading.Event(), hook.net()
+    usual = getattr(net, at)
+
+    def slow(what: str) -> object:
+        assert late.wait(timeout=60)
+        return usual(what)
+
+    with pytest.raises(NotDelivered, match=r"^no answer in time$"):
+        webhook.send(target(), BODY, net=hook.net(**{at: slow}, total_s=0.1))
+    late.set()
+
+    assert left()
+    assert hook.got == []
+
+
+def test_who_was_given_up_does_not_connect_again(hook: Hook) -> None:
+    """Closed between its handshake and its request; the base class would connect anew."""
+    connection = webhook._Pinned(HOST, hook.net())
+    connection.connect()
+    connection.hang_up()
+
+    with pytest.raises(NotDelivered, match=r"^given up$"):
+        webhook._exchange(connection, "/", b"{}")
+
+    assert hook.looked_up == [HOST]
+
+
 def left() -> bool:
     """Whether the thread that waited for the answer ends, now that nobody waits for it."""
     waiting = [thread for thread in threading.enumerate() if thread.name == "firebreak-within"]

@@ -25,6 +25,7 @@ class Metered(firestore.Client):
       end (`break`, `next`), it stays counted for all that it could have read.
     - A batch beyond 450 writes is sent in parts, and is not atomic then.
     - Nothing is retried, and a lost reply stays counted: each attempt is billed. Retry around the call.
+    - A `BulkWriter` built by hand on it loses its writes: nothing is written, and nothing raised.
     - Outside a request it raises `NoMeter`: a thread of your own runs in a copy of the request's context, other work
       under `unmetered("why")`.
 

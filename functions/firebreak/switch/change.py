@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from google.api_core.exceptions import Aborted, AlreadyExists, FailedPrecondition
+from google.api_core.exceptions import Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition
 from google.cloud import firestore
 
 from firebreak.bucket.answers import PERMANENT, STORE_ERRORS
@@ -24,6 +24,7 @@ KEPT_US = 365 * DAY_US
 
 # Answers that prove that a precondition of the commit did not hold.
 LOST = (FailedPrecondition, AlreadyExists, Aborted)
+UNKNOWN = "nobody can tell whether the switch was changed"
 
 
 type Also = Callable[[firestore.WriteBatch], None]
@@ -75,22 +76,31 @@ class _Commit:
 
     def run(self, tries: Tries) -> State:
         error: Exception | None = None
-        lost: Exception | None = None
         for _ in tries:
             try:
                 # Whatever the error was: a resend may have lost to its own twin.
                 if self._sent and self._is_applied(tries.rpc_s):
                     return read(self._client, timeout_s=tries.rpc_s)
-                if lost and self._also:
-                    error = lost
-                    break
                 return self._attempt(tries)
             except STORE_ERRORS as failed:
                 error = failed
-                if isinstance(failed, PERMANENT):
+                if isinstance(failed, PERMANENT) or (self._also and isinstance(failed, LOST)):
                     break
-                lost = failed if isinstance(failed, LOST) else lost
         assert error is not None  # noqa: S101 - there is always a first try
+        return self._resolved(error, tries)
+
+    def _resolved(self, error: Exception, tries: Tries) -> State:
+        """What came of the last try: it too may have lost to a twin, which arrived meanwhile."""
+        for _ in tries:
+            try:
+                if not self._sent or not self._is_applied(tries.rpc_s):
+                    break
+                return read(self._client, timeout_s=tries.rpc_s)
+            except STORE_ERRORS:
+                continue
+        else:
+            if isinstance(error, LOST):
+                raise DeadlineExceeded(UNKNOWN) from error  # type: ignore[no-untyped-call]  # Google's
         raise error
 
     def _attempt(self, tries: Tries) -> State:

@@ -20,6 +20,7 @@ from scripts.provision.login import login
 from scripts.provision.session import Login
 
 _READS = (":getIamPolicy", ":testIamPermissions")
+type Json = dict[str, Any]
 
 
 class Crash(BaseException):
@@ -67,13 +68,17 @@ class Relay:
     Attributes:
         seen: every request that was forwarded, as `METHOD /path`.
         loses: the number of the request whose reply is lost, though it was carried out.
+        shows: what a read of a budget shows in place of it.
         drops: a field that is taken out of every created budget on its way, as a service that does not know it would.
         on_loss: done once a reply is lost.
     """
 
-    def __init__(self, target: str, *, loses: int, drops: str, on_loss: Callable[[], object]) -> None:
+    def __init__(
+        self, target: str, *, loses: int, drops: str, shows: Callable[[Json], Json], on_loss: Callable[[], object]
+    ) -> None:
         self.seen: list[str] = []
-        self._target, self._loses, self._drops, self._on_loss = urlsplit(target), loses, drops, on_loss
+        self._target, self._loses, self._on_loss = urlsplit(target), loses, on_loss
+        self._drops, self._shows = drops, shows
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer((HOST, 0), _handler(self))
 
@@ -105,9 +110,13 @@ class Relay:
         connection = http.client.HTTPConnection(self._target.hostname or HOST, self._target.port, timeout=20)
         connection.request(method, path, body, kept)
         answer = connection.getresponse()
-        found = answer.status, answer.read()
+        found = answer.status, self._shown(method, path, answer.read())
         connection.close()
         return None if self._is_lost(method, path) else found
+
+    def _shown(self, method: str, path: str, answer: bytes) -> bytes:
+        is_budget = method == "GET" and "/budgets/" in path and "etag" in json.loads(answer)
+        return json.dumps(self._shows(json.loads(answer))).encode() if is_budget else answer
 
     def _is_lost(self, method: str, path: str) -> bool:
         if path == "/token":
@@ -144,10 +153,15 @@ def _handler(relay: Relay) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def relaying(
-    target: str, *, loses: int = 0, drops: str = "", on_loss: Callable[[], object] = lambda: None
+    target: str,
+    *,
+    loses: int = 0,
+    drops: str = "",
+    shows: Callable[[Json], Json] = lambda budget: budget,
+    on_loss: Callable[[], object] = lambda: None,
 ) -> Iterator[Relay]:
     """A relay, until the end of the block; it loses and drops nothing by default."""
-    relay = Relay(target, loses=loses, drops=drops, on_loss=on_loss)
+    relay = Relay(target, loses=loses, drops=drops, shows=shows, on_loss=on_loss)
     relay.serve()
     try:
         yield relay

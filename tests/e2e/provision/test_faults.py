@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -210,15 +211,46 @@ def test_a_mask_that_is_refused_is_followed_by_the_whole_cap_without_one(world: 
     world.settled_at("gemini", "35")
 
 
-def test_an_amount_of_zero_is_never_sent_without_a_mask_that_could_lose_it(world: World) -> None:
+@pytest.mark.parametrize(("before", "after"), [("20 USD", "0 USD"), ("20 USD", "0.50 USD"), ("50.50 USD", "30 USD")])
+def test_an_amount_is_never_sent_without_a_mask_that_could_keep_a_part_of_the_old_one(
+    world: World, before: str, after: str
+) -> None:
+    world.write({"gemini": before})
     world.apply()
-    world.write({"gemini": "0 USD", "functions": "10.50 USD"})
+    there = world.cap("gemini")["amount"]
+    world.write({"gemini": after})
     world.script("billing", {"for": "patch", "status": 400})
 
     assert world.apply() == WRONG
 
     assert len(world.log("patch")) == 1
-    assert world.cap("gemini")["amount"]["specifiedAmount"]["units"] == "20"
+    assert f"{before} → {after}" in world.told().splitlines()[-1]
+    assert world.cap("gemini")["amount"] == there
+
+
+def test_a_change_that_is_taken_and_never_shown_is_told_as_that(world: World) -> None:
+    """After a refusal that no longer matters."""
+    world.apply()
+    world.write({"gemini": "35 USD", "functions": "10.50 USD"})
+    world.script("billing", {"for": "patch", "status": 404})
+    name, old = world.cap("gemini")["name"], world.cap("gemini")["amount"]
+    with relaying(world.standins, shows=lambda b: b | ({"amount": old} if b["name"] == name else {})) as relay:
+        assert world.apply(standins=relay.url) == WRONG
+
+    assert "Google takes the change, and reads do not show it" in world.told()
+
+
+def test_a_run_that_stood_still_after_its_intent_does_not_ask(world: World) -> None:
+    """A lid was closed; by now another run may have asked for the same."""
+    world.wall = lambda: time.time() + (61 if world.record() else 0)
+
+    assert world.apply() == WRONG
+
+    assert "this run stood still for 61 s before it could ask for cap functions" in world.told()
+    assert world.log("create") == []
+    world.wall = time.time
+    assert world.apply() == DONE
+    world.settled()
 
 
 def test_the_intent_is_on_record_before_the_request_is_sent(world: World) -> None:

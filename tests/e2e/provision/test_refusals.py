@@ -1,11 +1,18 @@
 """What provisioning refuses before it changes anything, and what it tells of the project."""
 
-from collections.abc import Mapping
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 
 import pytest
 
-from scripts.local.layout import PROJECT
+from scripts.local.layout import PROJECT, ROOT
 from scripts.local.wire import call
+from scripts.provision.running import INTERRUPTED
 from tests.e2e.budgets import ACCOUNT
 from tests.e2e.provision.world import CAPS, DONE, FIRESTORE, MONEY, NOTHING, SERVICES, TO_DO, WRONG, World
 
@@ -240,6 +247,50 @@ def test_every_command_answers_in_json_alone(world: World, command: tuple[str, .
 
     assert status == (TO_DO if command == ("plan",) else DONE)
     assert answer["target"]["project"] == PROJECT
+
+
+def press_ctrl_c(process: subprocess.Popen[bytes], _: int) -> None:
+    process.send_signal(signal.SIGINT)
+
+
+def end_the_input(_: subprocess.Popen[bytes], keyboard: int) -> None:
+    os.write(keyboard, b"\x04")
+
+
+@pytest.mark.parametrize("break_off", [press_ctrl_c, end_the_input])
+def test_who_breaks_off_at_the_question_gets_json_too(
+    world: World, break_off: Callable[[subprocess.Popen[bytes], int], None]
+) -> None:
+    """At a terminal of its own, as only there anything is asked."""
+    keyboard, terminal = pty.openpty()
+    command = [sys.executable, "-m", "scripts.provision", "apply", *MONEY, "--json", "--file", str(world.file)]
+    env = os.environ | {"FIREBREAK_STANDINS": world.standins, "FIRESTORE_EMULATOR_HOST": world.firestore_host}
+    env |= {"PYTHONPATH": f"{ROOT / 'functions'}{os.pathsep}{ROOT}"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    said = b""
+    while b"Do this?" not in said and (some := os.read(process.stderr.fileno(), 4096)):
+        said += some
+    break_off(process, keyboard)
+    out, _ = process.communicate(timeout=60)
+    os.close(keyboard)
+    os.close(terminal)
+
+    assert process.returncode == INTERRUPTED
+    assert json.loads(out)["errors"]
+    assert world.changes() == {}
+
+
+def test_what_was_not_looked_at_is_not_suggested_to_be_done_without(world: World) -> None:
+    world.apply()
+
+    _, topic = world.json("apply", "--yes", "--only", "topic")
+    _, caps = world.json("apply", "--yes", "--only", "caps")
+
+    assert topic["env"] == []
+    assert [line.partition("=")[0] for line in caps["env"]] == ["BUDGET_POLICIES", "WATCH_CAPS"]
 
 
 def test_an_error_is_json_too(world: World) -> None:

@@ -1,10 +1,13 @@
 """Lifting, arming again, and what may not be done to a cap that is enforced or lifted."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
+from tests.e2e.provision.faults import Json, relaying
 from tests.e2e.provision.world import CAPS, DONE, MONEY, NOTHING, WRONG, World
+from tests.unit.test_billing_rules import CAP
 
 CHANGED = CAPS | {"gemini": "35 USD"}
 
@@ -19,6 +22,10 @@ def lifted(world: World) -> None:
     enforced(world)
     assert world.run("lift", "gemini", "--yes") == DONE
     assert world.state("gemini") == "AWAITING_NEXT_PERIOD"
+
+
+def with_cap(budget: Json, **fields: object) -> Json:
+    return budget | {"spendCap": budget["spendCap"] | fields}
 
 
 def test_a_change_of_an_enforced_cap_is_refused_with_the_way_out_and_nothing_is_sent(world: World) -> None:
@@ -85,6 +92,43 @@ def test_lift_whose_answer_was_lost_is_not_sent_again(world: World) -> None:
     assert len(world.log("patch")) == 1
 
 
+def test_a_cap_that_was_lifted_in_an_earlier_month_is_lifted_again(world: World) -> None:
+    """What was asked for last is still that it be lifted."""
+    lifted(world)
+    world.tell("period")
+    world.spend("gemini", 25)
+    assert world.state("gemini") == "ENFORCED"
+    assert world.cap("gemini")["spendCap"]["inputState"] == "AWAITING_NEXT_PERIOD"
+
+    assert world.run("lift", "gemini", "--yes") == DONE
+
+    assert world.state("gemini") == "AWAITING_NEXT_PERIOD"
+    assert len(world.log("patch")) == 2
+
+
+def test_lift_finds_the_cap_that_was_made_in_place_of_the_one_on_record(world: World) -> None:
+    world.apply()
+    world.ask("DELETE", f"billingbudgets/v1/{world.cap('gemini')['name']}")
+    world.make(**CAP | {"displayName": "Team cap"})
+    world.spend("gemini", 25)
+    assert world.state("gemini") == "ENFORCED"
+
+    assert world.run("lift", "gemini", "--yes") == DONE
+
+    assert world.state("gemini") == "AWAITING_NEXT_PERIOD"
+
+
+def test_a_cap_on_record_that_became_an_alert_does_not_hide_the_one_that_pauses(world: World) -> None:
+    world.apply()
+    world.ask("PATCH", f"billingbudgets/v1/{world.cap('gemini')['name']}", {}, updateMask="spendCap")
+    name = world.make(**CAP | {"displayName": "Team cap"})
+    world.spend("gemini", 25)
+
+    assert world.run("lift", "gemini", "--yes") == DONE
+
+    assert world.log("patch")[-1]["path"].endswith(name)
+
+
 def test_lift_of_a_ready_cap_is_refused(world: World) -> None:
     world.apply()
 
@@ -139,6 +183,50 @@ def test_a_lifted_cap_is_armed_again_only_above_its_amount(world: World) -> None
     assert 'write gemini = "40 USD" into the file' in world.told()
     world.spend("gemini", 41)
     assert world.state("gemini") == "ENFORCED"
+
+
+def test_an_enforced_cap_at_its_own_amount_is_not_armed(world: World) -> None:
+    enforced(world)
+
+    assert world.run("rearm", "gemini", "--yes") == WRONG
+
+    assert "it is enforced: `lift` it first" in world.told()
+    assert world.log("patch") == []
+
+
+def test_a_lifted_cap_is_not_armed_because_it_says_that_this_was_asked_for(world: World) -> None:
+    """A service that shows what was asked for at first, and not last."""
+    lifted(world)
+    with relaying(world.standins, shows=partial(with_cap, inputState="CONFIGURED")) as relay:
+        assert world.run("rearm", "gemini", "--yes", standins=relay.url) == WRONG
+
+    assert "20 USD is not" in world.told()
+    assert world.state("gemini") == "AWAITING_NEXT_PERIOD"
+
+
+def test_arming_that_reads_do_not_show_is_told_as_that(world: World) -> None:
+    lifted(world)
+    world.tell("flaky", reconcilingViews=99)
+    with relaying(world.standins, shows=partial(with_cap, reconciling=False)) as relay:
+        assert world.run("rearm", "gemini", "--amount", "40 USD", "--yes", standins=relay.url) == WRONG
+
+    assert "Google takes the change, and reads do not show it" in world.told()
+
+
+@pytest.mark.parametrize("lost", ["name", "entry"])
+def test_a_cap_that_a_list_shows_is_armed_and_its_name_is_on_record(world: World, lost: str) -> None:
+    """Its creation was begun and its end not recorded, or what is on record is there no more."""
+    lifted(world)
+    entry = world.record()["caps"]["gemini"]
+    found = entry["name"]
+    begun = {"intent": "create", "mark": "m", "displayName": entry["displayName"], "service": entry["service"]}
+    gone = entry | {"name": f"{found[:-4]}0000"}
+    world.store.document("ops/caps").update({"caps.gemini": begun if lost == "name" else gone})
+
+    assert world.run("rearm", "gemini", "--amount", "40 USD", "--yes") == DONE
+
+    after = world.record()["caps"]["gemini"]
+    assert (after["intent"], after["name"], after["amount"], after["adopted"]) == ("keep", found, "40", False)
 
 
 def test_arming_again_twice_is_arming_once(world: World) -> None:

@@ -1,8 +1,9 @@
 """A project to provision, as the tests reach into it."""
 
 import json
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud import firestore
 
-from firebreak.bucket.tries import Clock
 from scripts.local.layout import PROJECT
 from scripts.local.wire import call
 from scripts.provision.__main__ import main
 from scripts.provision.budgets import Patience
+from scripts.provision.clock import Clock
 from scripts.provision.session import Making
 from tests.e2e.budgets import ACCOUNT, Json
 from tests.e2e.provision.faults import Fate, doomed, known
@@ -36,6 +37,7 @@ class World:
 
     Attributes:
         slept: what the runs would have slept, in seconds; no time passes.
+        wall: the time of day, in seconds, as the runs see it.
     """
 
     standins: str
@@ -47,6 +49,7 @@ class World:
     monkeypatch: pytest.MonkeyPatch
     patience: Patience = field(default_factory=Patience)
     slept: list[float] = field(default_factory=list)
+    wall: Callable[[], float] = time.time
 
     def reset(self) -> None:
         assert call("POST", f"{self.standins}/_reset").status == 200
@@ -71,7 +74,7 @@ class World:
         account = known(self.standins)
         making = Making(
             login=doomed(account, fate) if fate else lambda _where, _project: account,
-            clock=Clock(sleep=self.slept.append, uniform=lambda low, _: low),
+            clock=Clock(sleep=self.slept.append, uniform=lambda low, _: low, wall=self.wall),
             patience=self.patience,
         )
         return main([command, *arguments, "--file", str(self.file)], making)

@@ -91,6 +91,18 @@ def test_an_incomplete_call_does_nothing_else_of_its_list(user: User) -> None:
     user.check()
 
 
+def test_an_edge_from_the_node_to_itself_counts_once_though_its_pages_are_committed_apart(user: User) -> None:
+    """It is in the last page of the edges that lead out, and again in the first of those that lead in."""
+    user.fill(
+        {f"loop{number:03}": ("a", "a") for number in range(PAGE - 1)} | {f"in{n:02}": ("b", "a") for n in range(60)}
+    )
+
+    answer = user.mutate(delete_node("a"), reads=2_000)
+
+    assert (answer.complete, user.edges(), set(user.nodes())) == (True, {}, {"b"})
+    user.check()
+
+
 @pytest.mark.parametrize(("reads", "writes", "kind"), [(2, 99, errors.ReadsExceeded), (99, 1, errors.WritesExceeded)])
 def test_a_budget_that_can_delete_nothing_is_refused_not_used_up_for_ever(
     user: User, reads: int, writes: int, kind: type[errors.Refused]

@@ -144,6 +144,26 @@ def test_a_walk_that_is_not_answered_is_unavailable(
         shaky.traverse(start="a")
 
 
+@pytest.mark.parametrize("method", ["BatchGetDocuments", "RunQuery"])
+def test_a_walk_whose_answer_breaks_off_is_unavailable(shaky: User, faults: FaultProxy, method: str) -> None:
+    shaky.fill({"ab": ("a", "b"), "ac": ("a", "c")})
+    faults.plan(Fault(method, Way.LOSE_REPLY, kept=1))
+
+    with pytest.raises(errors.StoreUnavailable):
+        shaky.traverse(start="a")
+
+
+@pytest.mark.parametrize("method", ["BatchGetDocuments", "RunQuery"])
+def test_where_an_answer_breaks_off_the_list_is_done_once(shaky: User, faults: FaultProxy, method: str) -> None:
+    shaky.fill({"ab": ("a", "b"), "ac": ("a", "c")})
+    faults.plan(Fault(method, Way.LOSE_REPLY, kept=1))
+
+    assert shaky.mutate(delete_node("a")).complete
+
+    assert set(shaky.nodes()) == {"b", "c"}
+    shaky.check()
+
+
 @pytest.mark.parametrize("status", [grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION])
 @pytest.mark.parametrize("method", ["BatchGetDocuments", "RunQuery"])
 def test_a_database_or_an_index_that_is_missing_is_no_contention(

@@ -4,6 +4,7 @@ import getpass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import grpc
 import pytest
 from google.cloud import firestore
 
@@ -11,7 +12,8 @@ from firebreak.errors import SwitchedOff
 from firebreak.switch.watch import Switch
 from scripts.local.layout import PROJECT
 from scripts.ops.limits import settings
-from tests.emulator.ops.conftest import Ops
+from tests.emulator.ops.conftest import Ops, ops_at
+from tests.fault_proxy import Fault, FaultProxy, Way
 
 WHY = "the bill is burning"
 
@@ -96,6 +98,20 @@ def test_loosen_takes_a_budgets_tightening_back(
     assert last_change(direct)["what"] == "loosen"
 
 
+@pytest.mark.parametrize(("owner", "left"), [("budget", []), ("budget:b-1", ["budget:b-2"]), ("any", [])])
+def test_a_budget_is_taken_back_alone_or_with_all_budgets(
+    ops: Ops, switch: firestore.DocumentReference, owner: str, left: list[str]
+) -> None:
+    held = {f"budget:b-{n}": {"reason": "", "by": "", "percent": 20 * n} for n in (1, 2)}
+    switch.set({"version": 1, "trips": {"gemini": held}, "tightened": held})
+
+    loose = ops("switch", "loosen", "--owner", owner, "--reason", "paid", "--json").data
+    reset = ops("switch", "reset", "--all", "--owner", owner, "--reason", "paid", "--json").data
+
+    assert [entry["owner"] for entry in loose["tightened"]] == left
+    assert [trip["owner"] for trip in reset["trips"]] == left
+
+
 @pytest.mark.parametrize(
     "words", [("reset", "--all"), ("reset", "--scope", "gemini", "--owner", "caps"), ("loosen", "--owner", "any")]
 )
@@ -122,6 +138,8 @@ def test_where_there_is_nothing_to_take_back_nothing_is_written(
         ("reset", "--reason", "x"),
         ("reset", "--reason", "x", "--all", "--scope", "gemini"),
         ("tighten", "--reason", "x", "--percent", "0"),
+        ("reset", "--reason", "x", "--all", "--owner", "somebody"),
+        ("loosen", "--reason", "x", "--owner", "budget:"),
     ],
 )
 def test_wrong_use_is_told_and_changes_nothing(
@@ -130,6 +148,31 @@ def test_wrong_use_is_told_and_changes_nothing(
     ran = ops("switch", *words)
 
     assert (ran.status, ran.out) == (2, "")
+    assert not switch.get().exists
+
+
+def test_a_change_that_was_made_is_told_as_made_though_it_cannot_be_shown(
+    faults: FaultProxy, switch: firestore.DocumentReference
+) -> None:
+    denied = grpc.StatusCode.PERMISSION_DENIED
+    faults.plan(Fault("BatchGetDocuments", Way.BEFORE, denied, skip=1, times=1_000))
+
+    ran = ops_at(faults.address)("switch", "trip", "--scope", "all", "--reason", WHY)
+
+    assert (ran.status, "changed" in ran.said.splitlines()) == (0, True)
+    assert "cannot be shown" in ran.said
+    assert switch.get().exists
+
+
+def test_a_project_without_a_database_is_told_and_not_a_traceback(
+    faults: FaultProxy, switch: firestore.DocumentReference
+) -> None:
+    faults.plan(Fault("BatchGetDocuments", Way.BEFORE, grpc.StatusCode.NOT_FOUND, times=1_000))
+
+    ran = ops_at(faults.address)("switch", "trip", "--scope", "all", "--reason", WHY)
+
+    assert ran.status == 1
+    assert "has no database" in ran.said.splitlines()[-1]
     assert not switch.get().exists
 
 

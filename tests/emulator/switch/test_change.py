@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from google.api_core.exceptions import Aborted, AlreadyExists, FailedPrecondition, ServiceUnavailable
+from google.api_core.exceptions import Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition, ServiceUnavailable
 from google.cloud import firestore
 
 from firebreak.bucket.answers import Unreadable
@@ -207,6 +207,42 @@ def test_no_answer_until_the_time_is_up_is_an_error_and_at_most_one_change(
     faults.release()
     assert len(records(store)) == 1
     assert change.read(store, timeout_s=5).version == 1
+
+
+def arrives(faults: FaultProxy, hand: Hand) -> Callable[[], None]:
+    """The commit that was late is there now, and the time is up."""
+
+    def arrive() -> None:
+        faults.release()
+        hand.move(ENOUGH_S)
+
+    return arrive
+
+
+@pytest.mark.parametrize("also", [False, True], ids=["alone", "with another write"])
+def test_a_last_try_that_loses_to_its_own_late_twin_is_a_change_that_was_made(
+    proxied: firestore.Client, store: firestore.Client, faults: FaultProxy, hand: Hand, also: bool
+) -> None:
+    faults.plan(Fault("Commit", Way.LATE), Fault("Commit", Way.BEFORE, first=arrives(faults, hand)))
+    add = notice(proxied) if also else None
+
+    state = change.apply(proxied, [TRIP], also=add, timeout_s=ENOUGH_S, clock=hand.clock)
+
+    assert held(state) == {("gemini", "operator")}
+    assert len(records(store)) == 1
+
+
+def test_if_nobody_can_tell_what_came_of_the_last_try_it_is_not_called_lost(
+    proxied: firestore.Client, faults: FaultProxy, hand: Hand
+) -> None:
+    def arrive() -> None:
+        arrives(faults, hand)()
+        faults.plan(Fault("BatchGetDocuments", Way.BEFORE, times=1_000))
+
+    faults.plan(Fault("Commit", Way.LATE), Fault("Commit", Way.BEFORE, first=arrive))
+
+    with pytest.raises(DeadlineExceeded):
+        change.apply(proxied, [TRIP], timeout_s=ENOUGH_S, clock=hand.clock)
 
 
 def test_a_race_that_is_lost_is_run_again(
