@@ -25,7 +25,7 @@ PROJECT = "demo-layers"
 HELLO = {"prompt": "hi"}
 HUGE = {"prompt": "ten words that the model would have to count first " * 1_500}
 
-# The layers, and what each may ask of others. The last two are the handler's.
+# The layers, and what each may ask of others. The last four are the handler's.
 ORDER: Mapping[str, frozenset[str]] = {
     "settings": frozenset(),
     "shape": frozenset(),
@@ -34,8 +34,8 @@ ORDER: Mapping[str, frozenset[str]] = {
     "sign-in": frozenset({"certificates"}),
     "requests": frozenset({"rate"}),
     "field": frozenset(),
-    "pool": frozenset({"pool"}),
     "tokens": frozenset({"bucket"}),
+    "pool": frozenset({"pool"}),
     "ok": frozenset({"gemini: generateContent", "gemini: countTokens"}),
 }
 
@@ -85,8 +85,8 @@ NOTHING: frozenset[str] = frozenset()
 SWITCH = frozenset({"switch"})
 ATTESTED = SWITCH | {"appcheck: jwks"}
 COUNTED = ATTESTED | {"rate"}
-POOLED = COUNTED | {"pool"}
-BUCKET = POOLED | {"bucket"}
+BUCKET = COUNTED | {"bucket"}
+POOLED = BUCKET | {"pool"}
 NO_AUTH_EMULATOR = {"FIREBASE_AUTH_EMULATOR_HOST": None}
 
 CASES = {
@@ -104,13 +104,13 @@ CASES = {
         layer="requests", asked=COUNTED, env={"WRITE_REQUESTS_PER_HOUR": "1"}, prepare=no_requests
     ),
     "a wrong field": Case(layer="field", asked=COUNTED, data={"prompt": 7}),
-    "a pool too small for the call": Case(layer="pool", asked=COUNTED, env={"POOL_TOKENS_PER_HOUR": "8"}),
+    "a pool too small for the call": Case(layer="pool", asked=BUCKET, env={"POOL_TOKENS_PER_HOUR": "8"}),
     "an empty pool": Case(layer="pool", asked=POOLED, env={"POOL_TOKENS_PER_HOUR": "9000"}, prepare=no_pool),
     "an empty bucket": Case(layer="tokens", asked=BUCKET, prepare=bucket(0)),
     "a bucket that pays for no answer, and a prompt to count": Case(
         layer="tokens", asked=BUCKET, data=HUGE, prepare=bucket(500)
     ),
-    "nothing": Case(layer="ok", asked=BUCKET | {"gemini: generateContent"}),
+    "nothing": Case(layer="ok", asked=POOLED | {"gemini: generateContent"}),
 }
 
 
