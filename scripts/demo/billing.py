@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from scripts.clients.client import Json
 from scripts.local import wire
-from scripts.local.standins.billing_spend import month_start
+from scripts.local.standins.billing.spend import month_start
 
 ACCOUNT, ID = "01D4EE-079462-DFD6EC", "f12eb12e-a4f1-42eb-92ea-4f12eb12ea4f"
 AMOUNT_USD = 100

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from scripts.local.standins import billing_cap, billing_spend
-from scripts.local.standins.billing_cap import AWAITING, CONFIGURED, ENFORCED, Cap
-from scripts.local.standins.billing_spend import Ledger
+from scripts.local.standins.billing import cap as billing_cap
+from scripts.local.standins.billing import spend as billing_spend
+from scripts.local.standins.billing.cap import AWAITING, CONFIGURED, ENFORCED, Cap
+from scripts.local.standins.billing.spend import Ledger
 
 TWENTY = Decimal(20)
 PAIR = ("projects/1", "services/s")

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from scripts.local.layout import PROJECT
-from scripts.local.standins import billing_cap_rules, billing_patch, billing_rules, jsonfront
-from scripts.local.standins.billing_accounts import Account, Accounts
-from scripts.local.standins.billing_catalog import Catalog
-from scripts.local.standins.billing_message import BUDGET
-from scripts.local.standins.billing_record import canonical
-from scripts.local.standins.billing_rules import Broken, Ground
+from scripts.local.standins import jsonfront
+from scripts.local.standins.billing import cap_rules as billing_cap_rules
+from scripts.local.standins.billing import patch as billing_patch
+from scripts.local.standins.billing import rules as billing_rules
+from scripts.local.standins.billing.accounts import Account, Accounts
+from scripts.local.standins.billing.catalog import Catalog
+from scripts.local.standins.billing.message import BUDGET
+from scripts.local.standins.billing.record import canonical
+from scripts.local.standins.billing.rules import Broken, Ground
 from scripts.local.standins.google import GoogleError
 
 type Body = dict[str, Any]

@@ -2,51 +2,51 @@
 
 | prefix | API | module |
 |---|---|---|
-| `/billingbudgets/v1` | Cloud Billing Budget: budgets and spend caps | `billing` |
-| `/cloudbilling/v1` | Cloud Billing: accounts, who pays for a project, the catalog | `billing_account_api` |
-| `/pubsub/v1` | Pub/Sub: IAM of topics; the rest is passed to the emulator | `pubsub_api` |
-| `/iam/v1` | service accounts and their IAM | `service_accounts` |
-| `/cloudresourcemanager/v1` | projects and their IAM | `project_api` |
-| `/secretmanager/v1` | secrets and their IAM, never their values | `project_api` |
-| `/apikeys/v2` | the list of API keys, never the keys | `project_api` |
-| `/firebaseappcheck/v1` | the list of services and their enforcement | `project_api` |
-| `/firestore/v1` | Firestore Admin: TTL policies | `firestore_admin` |
-| `/serviceusage/v1` | enabled APIs | `service_usage` |
+| `/billingbudgets/v1` | Cloud Billing Budget: budgets and spend caps | `billing.api` |
+| `/cloudbilling/v1` | Cloud Billing: accounts, who pays for a project, the catalog | `billing.account_api` |
+| `/pubsub/v1` | Pub/Sub: IAM of topics; the rest is passed to the emulator | `admin.pubsub_api` |
+| `/iam/v1` | service accounts and their IAM | `admin.service_accounts` |
+| `/cloudresourcemanager/v1` | projects and their IAM | `admin.project_api` |
+| `/secretmanager/v1` | secrets and their IAM, never their values | `admin.project_api` |
+| `/apikeys/v2` | the list of API keys, never the keys | `admin.project_api` |
+| `/firebaseappcheck/v1` | the list of services and their enforcement | `admin.project_api` |
+| `/firestore/v1` | Firestore Admin: TTL policies | `admin.firestore` |
+| `/serviceusage/v1` | enabled APIs | `admin.service_usage` |
 
 Every request needs a token of the issuer, and its API enabled. Log and script of the first two are `billing`, of the
-others `admin`. The control endpoints are in `billing_control`, `billing_notices` and `admin_control`.
+others `admin`. The control endpoints are in `billing.control`, `billing.notices` and `admin.control`.
 """
 
 from typing import Protocol
 
 from aiohttp import web
 
-from scripts.local.standins import billing
-from scripts.local.standins.admin_control import AdminControl
-from scripts.local.standins.api import Api
-from scripts.local.standins.billing import Billing
-from scripts.local.standins.billing_account_api import BILLING_ACCOUNT_PATH, BillingAccountApi
-from scripts.local.standins.billing_accounts import Accounts
-from scripts.local.standins.billing_budgets import Budgets
-from scripts.local.standins.billing_catalog import Catalog
-from scripts.local.standins.billing_control import BillingControl
-from scripts.local.standins.billing_flaky import Flaky
-from scripts.local.standins.billing_notices import BillingNotices
-from scripts.local.standins.billing_spend import Ledger
-from scripts.local.standins.firestore_admin import FirestoreAdmin
-from scripts.local.standins.iam import Policies
-from scripts.local.standins.iam_api import IamApi, Kind, Resource
-from scripts.local.standins.oauth import Issuer
-from scripts.local.standins.project_api import PROJECT_PATH, SECRET_PATH, Contents, ProjectApi
-from scripts.local.standins.pubsub_api import TOPIC_PATH, PubsubApi
-from scripts.local.standins.pubsub_topics import Topics
-from scripts.local.standins.script import Script
-from scripts.local.standins.service_accounts import (
+from scripts.local.standins.admin.control import AdminControl
+from scripts.local.standins.admin.firestore import FirestoreAdmin
+from scripts.local.standins.admin.iam import Policies
+from scripts.local.standins.admin.iam_api import IamApi, Kind, Resource
+from scripts.local.standins.admin.project_api import PROJECT_PATH, SECRET_PATH, Contents, ProjectApi
+from scripts.local.standins.admin.pubsub_api import TOPIC_PATH, PubsubApi
+from scripts.local.standins.admin.pubsub_topics import Topics
+from scripts.local.standins.admin.service_accounts import (
     ACCOUNT_PATH,
     ServiceAccountApi,
     ServiceAccounts,
 )
-from scripts.local.standins.service_usage import Enabled, ServiceUsage
+from scripts.local.standins.admin.service_usage import Enabled, ServiceUsage
+from scripts.local.standins.api import Api
+from scripts.local.standins.billing import api as billing
+from scripts.local.standins.billing.account_api import BILLING_ACCOUNT_PATH, BillingAccountApi
+from scripts.local.standins.billing.accounts import Accounts
+from scripts.local.standins.billing.api import Billing
+from scripts.local.standins.billing.budgets import Budgets
+from scripts.local.standins.billing.catalog import Catalog
+from scripts.local.standins.billing.control import BillingControl
+from scripts.local.standins.billing.flaky import Flaky
+from scripts.local.standins.billing.notices import BillingNotices
+from scripts.local.standins.billing.spend import Ledger
+from scripts.local.standins.oauth import Issuer
+from scripts.local.standins.script import Script
 
 
 class _Part(Protocol):

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from scripts.local.standins import jsonfront
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Accounts, not_found
+from scripts.local.standins.billing.accounts import Accounts, not_found
 from scripts.local.standins.google import GoogleError
 from scripts.local.standins.jsonfront import ANY, STRING, Enum, Message
 

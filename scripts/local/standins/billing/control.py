@@ -1,4 +1,4 @@
-"""How tests and the demo set the scene of billing; `billing_notices` has what is spent.
+"""How tests and the demo set the scene of billing; `notices` has what is spent.
 
 Each is a POST with a JSON object; bad input is answered 400 and names the field.
 
@@ -8,7 +8,7 @@ Each is a POST with a JSON object; bad input is answered 400 and names the field
   would create it; without `budget` there is none any more.
 - `/_billing/deny` `{permissions}`: what the caller may not do from now on, and nothing else.
 - `/_billing/catalog` `{service, displayName?, drop?}`: rename, add or drop a service; `{most}`: services on a page.
-- `/_billing/flaky` `{getNotFound?, …}`: how many answers go wrong, by kind (`billing_flaky.KINDS`);
+- `/_billing/flaky` `{getNotFound?, …}`: how many answers go wrong, by kind (`flaky.KINDS`);
   `{reconcilingViews}`: how many answers show a cap on its way before it rests, 1 unless told, 0 for at once.
 - `/_billing/topic` `{name}`: a topic that exists although the emulator has it not.
 """
@@ -19,15 +19,15 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from scripts.local.standins.billing_accounts import ACCOUNT, Account, Accounts, Project
-from scripts.local.standins.billing_budgets import Budgets
-from scripts.local.standins.billing_catalog import Catalog
-from scripts.local.standins.billing_flaky import KINDS, Flaky
-from scripts.local.standins.billing_message import BUDGET
-from scripts.local.standins.billing_rules import Broken
+from scripts.local.standins.admin.pubsub_topics import TOPIC, Topics
+from scripts.local.standins.billing.accounts import ACCOUNT, Account, Accounts, Project
+from scripts.local.standins.billing.budgets import Budgets
+from scripts.local.standins.billing.catalog import Catalog
+from scripts.local.standins.billing.flaky import KINDS, Flaky
+from scripts.local.standins.billing.message import BUDGET
+from scripts.local.standins.billing.rules import Broken
 from scripts.local.standins.control_input import bad, take
 from scripts.local.standins.jsonfront import BOOL, INT32, STRING, Repeated
-from scripts.local.standins.pubsub_topics import TOPIC, Topics
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PERMISSION = re.compile(r"[a-z]\w*(\.\w+){2}")

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
-from scripts.local.standins.billing_message import BUDGET
-from scripts.local.standins.billing_rules import Broken
+from scripts.local.standins.billing.message import BUDGET
+from scripts.local.standins.billing.rules import Broken
 from scripts.local.standins.jsonfront import Kind, Message, camel
 
 Fields = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """What a budget with a spend cap must satisfy on top; pure."""
 
-from scripts.local.standins.billing_catalog import ELIGIBLE
-from scripts.local.standins.billing_rules import Budget, Ground, Rule, part
+from scripts.local.standins.billing.catalog import ELIGIBLE
+from scripts.local.standins.billing.rules import Budget, Ground, Rule, part
 
 _THRESHOLDS = [0.5, 0.8, 1.0]
 _FIELDS_OF_RULE = frozenset({"enableProjectLevelRecipients", "disableDefaultIamRecipients"})

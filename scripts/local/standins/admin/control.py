@@ -5,10 +5,10 @@
 
 from aiohttp import web
 
+from scripts.local.standins.admin.project_api import Contents
+from scripts.local.standins.admin.service_usage import SERVICES, Enabled
 from scripts.local.standins.control_input import bad, take
 from scripts.local.standins.jsonfront import ANY, STRING, Map, Repeated
-from scripts.local.standins.project_api import Contents
-from scripts.local.standins.service_usage import SERVICES, Enabled
 
 _MODES = frozenset({"OFF", "UNENFORCED", "ENFORCED"})
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from scripts.local.standins import iam, jsonfront
+from scripts.local.standins import jsonfront
+from scripts.local.standins.admin import iam
+from scripts.local.standins.admin.iam import Policies
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Accounts
-from scripts.local.standins.iam import Policies
+from scripts.local.standins.billing.accounts import Accounts
 
 Resource = Callable[[web.Request], Awaitable[str]]
 

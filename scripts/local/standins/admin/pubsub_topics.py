@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import aiohttp
 
-from scripts.local.standins.billing_spend import Notice
+from scripts.local.standins.billing.spend import Notice
 
 TOPIC = re.compile(r"projects/[^/]+/topics/[^/]+")
 _TIMEOUT = aiohttp.ClientTimeout(total=10)

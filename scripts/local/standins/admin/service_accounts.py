@@ -9,7 +9,7 @@ from aiohttp import web
 from scripts.local.layout import PROJECT
 from scripts.local.standins import jsonfront, page
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Accounts, Project
+from scripts.local.standins.billing.accounts import Accounts, Project
 from scripts.local.standins.google import GoogleError
 from scripts.local.standins.jsonfront import STRING, Message
 

@@ -18,16 +18,16 @@ from decimal import Decimal
 from aiohttp import web
 
 from scripts.local.layout import PROJECT
-from scripts.local.standins import billing_spend
-from scripts.local.standins.billing import PUBLISHER
-from scripts.local.standins.billing_accounts import ACCOUNT, Accounts
-from scripts.local.standins.billing_budgets import Budgets
-from scripts.local.standins.billing_catalog import Catalog
-from scripts.local.standins.billing_spend import Ledger, Notice
+from scripts.local.standins.admin.iam import Policies
+from scripts.local.standins.admin.pubsub_topics import TOPIC, Topics
+from scripts.local.standins.billing import spend as billing_spend
+from scripts.local.standins.billing.accounts import ACCOUNT, Accounts
+from scripts.local.standins.billing.api import PUBLISHER
+from scripts.local.standins.billing.budgets import Budgets
+from scripts.local.standins.billing.catalog import Catalog
+from scripts.local.standins.billing.spend import Ledger, Notice
 from scripts.local.standins.control_input import bad, take
-from scripts.local.standins.iam import Policies
 from scripts.local.standins.jsonfront import BOOL, DOUBLE, INT32, STRING
-from scripts.local.standins.pubsub_topics import TOPIC, Topics
 
 _HOW = {"times": INT32, "shuffle": BOOL}
 

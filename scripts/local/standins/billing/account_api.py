@@ -4,10 +4,11 @@ from typing import Any
 
 from aiohttp import web
 
-from scripts.local.standins import iam, jsonfront, page
+from scripts.local.standins import jsonfront, page
+from scripts.local.standins.admin import iam
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Account, Accounts
-from scripts.local.standins.billing_catalog import Catalog
+from scripts.local.standins.billing.accounts import Account, Accounts
+from scripts.local.standins.billing.catalog import Catalog
 
 _ACCOUNTS = "/cloudbilling/v1/billingAccounts"
 BILLING_ACCOUNT_PATH = _ACCOUNTS + "/{account:[^/:]+}"

@@ -4,13 +4,17 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from scripts.local.standins import billing_cap, billing_cap_rules, billing_rules, billing_update, page
-from scripts.local.standins.billing_accounts import Accounts, not_found
-from scripts.local.standins.billing_cap import CONFIGURED, ENFORCED, Cap
-from scripts.local.standins.billing_catalog import Catalog
-from scripts.local.standins.billing_record import Fields, Record, alike, canonical
-from scripts.local.standins.billing_rules import Broken, Ground
-from scripts.local.standins.billing_spend import Ledger
+from scripts.local.standins import page
+from scripts.local.standins.billing import cap as billing_cap
+from scripts.local.standins.billing import cap_rules as billing_cap_rules
+from scripts.local.standins.billing import rules as billing_rules
+from scripts.local.standins.billing import update as billing_update
+from scripts.local.standins.billing.accounts import Accounts, not_found
+from scripts.local.standins.billing.cap import CONFIGURED, ENFORCED, Cap
+from scripts.local.standins.billing.catalog import Catalog
+from scripts.local.standins.billing.record import Fields, Record, alike, canonical
+from scripts.local.standins.billing.rules import Broken, Ground
+from scripts.local.standins.billing.spend import Ledger
 
 _RIGHT_TO_CAP = "billing.budgets.configureSpendCap"
 _MOST = 100

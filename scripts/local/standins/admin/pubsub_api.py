@@ -4,10 +4,10 @@ import json
 
 from aiohttp import web
 
+from scripts.local.standins.admin.iam import Policies
+from scripts.local.standins.admin.pubsub_topics import Topics
 from scripts.local.standins.api import Api
 from scripts.local.standins.google import GoogleError
-from scripts.local.standins.iam import Policies
-from scripts.local.standins.pubsub_topics import Topics
 
 TOPIC_PATH = "/pubsub/v1/projects/{project:[^/:]+}/topics/{topic:[^/:]+}"
 

@@ -9,16 +9,16 @@ from typing import Any
 from aiohttp import web
 
 from scripts.local.standins import deliver, jsonfront
+from scripts.local.standins.admin.iam import Policies
+from scripts.local.standins.admin.pubsub_topics import Topics
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Accounts, not_found
-from scripts.local.standins.billing_budgets import Budgets
-from scripts.local.standins.billing_flaky import Flaky
-from scripts.local.standins.billing_message import BUDGET
-from scripts.local.standins.billing_record import Record
-from scripts.local.standins.billing_rules import Broken
+from scripts.local.standins.billing.accounts import Accounts, not_found
+from scripts.local.standins.billing.budgets import Budgets
+from scripts.local.standins.billing.flaky import Flaky
+from scripts.local.standins.billing.message import BUDGET
+from scripts.local.standins.billing.record import Record
+from scripts.local.standins.billing.rules import Broken
 from scripts.local.standins.google import GoogleError
-from scripts.local.standins.iam import Policies
-from scripts.local.standins.pubsub_topics import Topics
 
 PUBLISHER = ("roles/pubsub.publisher", "serviceAccount:billing-budget-alert@system.gserviceaccount.com")
 _PARENT = "/billingbudgets/v1/billingAccounts/{account:[^/:]+}/budgets"

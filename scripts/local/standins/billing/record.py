@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.local.standins.billing_cap import Cap
-from scripts.local.standins.billing_rules import Ground
+from scripts.local.standins.billing.cap import Cap
+from scripts.local.standins.billing.rules import Ground
 
 Fields = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from scripts.local.standins.billing_accounts import Account, Project
+from scripts.local.standins.billing.accounts import Account, Project
 from scripts.local.standins.google import GoogleError
 
 Budget = Mapping[str, Any]

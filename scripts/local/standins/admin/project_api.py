@@ -8,7 +8,7 @@ from aiohttp import web
 from scripts.local.layout import PROJECT
 from scripts.local.standins import jsonfront, page
 from scripts.local.standins.api import Api
-from scripts.local.standins.billing_accounts import Accounts
+from scripts.local.standins.billing.accounts import Accounts
 from scripts.local.standins.google import GoogleError
 
 PROJECT_PATH = "/cloudresourcemanager/v1/projects/{project:[^/:]+}"

@@ -8,7 +8,7 @@ from aiohttp import web
 from scripts.local.standins import jsonfront, page
 from scripts.local.standins.api import Api
 from scripts.local.standins.appcheck import PROJECT_NUMBER
-from scripts.local.standins.billing_accounts import Accounts, not_found
+from scripts.local.standins.billing.accounts import Accounts, not_found
 from scripts.local.standins.google import GoogleError
 from scripts.local.standins.jsonfront import STRING, Message, Repeated
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from scripts.local.standins import billing_cap, billing_patch, billing_rules
-from scripts.local.standins.billing_cap import AWAITING, ENFORCED, Cap
-from scripts.local.standins.billing_record import Fields, Record
-from scripts.local.standins.billing_rules import Broken
+from scripts.local.standins.billing import cap as billing_cap
+from scripts.local.standins.billing import patch as billing_patch
+from scripts.local.standins.billing import rules as billing_rules
+from scripts.local.standins.billing.cap import AWAITING, ENFORCED, Cap
+from scripts.local.standins.billing.record import Fields, Record
+from scripts.local.standins.billing.rules import Broken
 from scripts.local.standins.google import GoogleError
 
 _SPEND_CAP = frozenset({"spendCap", "spendCap.inputState"})

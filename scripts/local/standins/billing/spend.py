@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from scripts.local.standins import billing_rules
+from scripts.local.standins.billing import rules as billing_rules
 
 _FIRST_MONTH = {"MONTH": range(1, 13), "QUARTER": (1, 4, 7, 10), "YEAR": (1,)}
 
