@@ -8,6 +8,7 @@ from google.cloud import firestore
 from firebreak.bucket.ledger import Ledger
 from scripts.local.client import client_at
 from scripts.local.stack import Stack
+from tests.emulator.shifted import Shifted
 from tests.fault_proxy import FaultProxy, proxying
 
 
@@ -61,3 +62,8 @@ def full_pool(direct: firestore.Client) -> Iterator[None]:
 def _forget_pool(client: firestore.Client) -> None:
     for document in client.collection("pool").list_documents():
         document.delete()
+
+
+@pytest.fixture
+def shifted() -> Shifted:
+    return Shifted()

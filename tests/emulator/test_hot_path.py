@@ -1,7 +1,6 @@
 """What an admission, a refusal and a settle cost at the wire, and that the memory behind it never admits too much."""
 
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +15,7 @@ from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.record import document_id
 from firebreak.bucket.tries import Clock
 from tests.emulator.books import books
+from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way
 
 LIMIT = 1_000
@@ -23,21 +23,6 @@ LIMIT = 1_000
 
 def ask(estimate: int = 100, limit: int = LIMIT) -> Ask:
     return Ask(estimate=estimate, limit=limit, model="m")
-
-
-class Shifted:
-    """A monotonic clock that a test can move."""
-
-    def __init__(self) -> None:
-        self.by = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.by
-
-
-@pytest.fixture
-def shifted() -> Shifted:
-    return Shifted()
 
 
 @pytest.fixture

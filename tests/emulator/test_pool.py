@@ -14,6 +14,7 @@ from firebreak.bucket.share import SHARDS
 from firebreak.bucket.tries import Clock
 from firebreak.pool import TERMS, Draw, Pool
 from scripts.local.client import client_at
+from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way
 
 pytestmark = pytest.mark.usefixtures("full_pool")
@@ -22,21 +23,6 @@ SHARES = {"anonymous": 10, "default": 50}
 # A shard has 100, of which 10 are for anonymous users, 50 for signed-in ones, 40 for all. A minute buys it one or two.
 PER_HOUR = SHARDS * 100
 PATIENCE_S = 60.0
-
-
-class Shifted:
-    """A monotonic clock that a test can move."""
-
-    def __init__(self) -> None:
-        self.by = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.by
-
-
-@pytest.fixture
-def shifted() -> Shifted:
-    return Shifted()
 
 
 @pytest.fixture

@@ -16,26 +16,12 @@ from firebreak.bucket.record import document_id
 from firebreak.bucket.tries import Clock
 from firebreak.rate import FIRST, Rate
 from scripts.local.client import client_at
+from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way
 
 # Buys no request in the time that a test takes.
 LIMIT = 40
 PATIENCE_S = 60.0
-
-
-class Shifted:
-    """A monotonic clock that a test can move."""
-
-    def __init__(self) -> None:
-        self.by = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.by
-
-
-@pytest.fixture
-def shifted() -> Shifted:
-    return Shifted()
 
 
 @pytest.fixture
