@@ -28,7 +28,8 @@ def _table(stack: Stack) -> Table:
         ("pubsub", stack.pubsub_host),
         ("App Check, mint a token", f"POST {stack.standins_url}/appcheck/mint"),
         ("Gemini stand-in, its log", f"GET {stack.standins_url}/_log/gemini"),
-        ("logs", str(Layout().logs)),
+        ("your functions' output", str(Layout().firebase_log)),
+        ("other logs", str(Layout().logs)),
     ):
         table.add_row(service, address)
     return table

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from firebreak.metering.firestore import Metered
-from firebreak.metering.meter import unmetered
+from firebreak.metering.meter import Meters, unmetered
 from scripts.ops.failure import STORE, NotDone, told
 from scripts.ops.target import Target, WrongTarget, target
 from scripts.ops.text import stamp
@@ -113,8 +113,17 @@ def _counted(console: Console) -> Iterator[None]:
     with unmetered("an operator's own command") as meters:
         try:
             yield
-        finally:
-            console.print(Text(f"read {meters.reads.used:,}, wrote {meters.writes.used:,}", style="dim"))
+        except STORE:
+            # What was asked was not answered: nobody knows what of it was billed.
+            raise
+        except BaseException:
+            _tell(console, meters)
+            raise
+        _tell(console, meters)
+
+
+def _tell(console: Console, meters: Meters) -> None:
+    console.print(Text(f"read {meters.reads.used:,}, wrote {meters.writes.used:,}", style="dim"))
 
 
 def _ended(console: Console, message: str, status: int) -> typer.Exit:

@@ -21,6 +21,9 @@ def without_command(
 ) -> None:
     if context.invoked_subcommand is None:
         plan(context, file=file, only=only, local=local, as_json=as_json)
+    elif (file, only, local, as_json) != (FILE, None, False, False):
+        # They would be `plan`'s, and the command would go by another file than was named.
+        raise typer.BadParameter(f"options stand behind the command: {context.invoked_subcommand} --file …")
 
 
 @app.command()

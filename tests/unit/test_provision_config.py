@@ -6,6 +6,7 @@ import pytest
 
 from scripts.local.layout import ROOT
 from scripts.provision import config
+from scripts.provision.__main__ import main
 from scripts.provision.config import Alert
 from scripts.provision.fields import BadFile
 from scripts.provision.money import Money
@@ -163,3 +164,8 @@ def test_money_survives_the_wire(text: str) -> None:
     money = Money.parse(text)
 
     assert Money.of(money.wire()) == money
+
+
+@pytest.mark.parametrize("options", [["--file", "other.toml"], ["--local"], ["--json"], ["--only", "caps"]])
+def test_options_before_the_command_are_refused_for_they_would_be_another_commands(options: list[str]) -> None:
+    assert main([*options, "apply", "--yes"]) == 1

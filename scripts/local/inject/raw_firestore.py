@@ -45,8 +45,8 @@ def guard(module: ModuleType) -> None:
 
 def _fail(kind: str) -> None:
     message = (
-        f"{_caller()}: a Firestore call of the SDK's own {kind}, past the meters. Handlers and the guard use "
-        'firebreak.metering.firestore.Metered; tests and scripts mark theirs: raw(client, "why")'
+        f"{_caller()}: a Firestore call of the SDK's own {kind}, past the meters. Handlers use "
+        'wiring.store(); tests and scripts mark theirs: raw(client, "why")'
     )
     FAILED.append(message)
     print(message, file=sys.stderr, flush=True)
