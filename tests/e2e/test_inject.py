@@ -133,7 +133,7 @@ def test_a_function_that_calls_firestore_past_the_meters_fails_by_file_and_line(
 
     assert error == "RawFirestore"
     assert log.startswith(f"{file}:5: a Firestore call")
-    assert "firebreak.metering.firestore.Metered" in log
+    assert "wiring.store()" in log
 
 
 @pytest.mark.parametrize(

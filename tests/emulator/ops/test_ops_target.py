@@ -66,7 +66,7 @@ def real(*words: str, env: dict[str, str], stdin: int = subprocess.DEVNULL) -> s
 def test_missing_credentials_are_one_line_with_the_way_out(tmp_path: Path) -> None:
     ran = real(*SHOW, env=cloud(tmp_path, credentials=False))
 
-    target, _, failure = ran.stderr.splitlines()
+    target, failure = ran.stderr.splitlines()
     assert (ran.returncode, ran.stdout) == (1, "")
     assert target == "project my-app (production)"
     assert "gcloud auth application-default login" in failure
