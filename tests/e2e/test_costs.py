@@ -21,6 +21,7 @@ from scripts.local.deployed import Deployed, deployed
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack
 from tests.conftest import StandIn
+from tests.e2e.wipe import wipe
 from tests.fault_proxy import FaultProxy
 from tests.record import recorded
 
@@ -117,8 +118,7 @@ def store(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> google_firestore.Cli
 
 @pytest.fixture(scope="module")
 def proxy(stack: Stack) -> Iterator[Counted]:
-    url = f"http://{stack.firestore_host}/emulator/v1/projects/{PROJECT}/databases/(default)/documents"
-    assert wire.call("DELETE", url).status == 200
+    wipe(stack, PROJECT)
     proxy = Counted(stack.firestore_host)
     proxy.start()
     yield proxy

@@ -15,6 +15,7 @@ from scripts.local import wire
 from scripts.local.deployed import Deployed, deployed
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack
+from tests.e2e.wipe import wipe
 from tests.e2e.wiretap import knocking, tapping
 
 # Of its own, so that what is tripped here stops no other test.
@@ -30,8 +31,7 @@ SSE = {"Accept": "text/event-stream"}
 @pytest.fixture
 def store(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> google_firestore.Client:
     """The store of these tests, empty."""
-    url = f"http://{stack.firestore_host}/emulator/v1/projects/{PROJECT}/databases/(default)/documents"
-    assert wire.call("DELETE", url).status == 200
+    wipe(stack, PROJECT)
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", stack.firestore_host)
     return raw(google_firestore.Client(project=PROJECT), "trips the switch as an operator would")
 

@@ -18,6 +18,7 @@ from scripts.local import wire
 from scripts.local.deployed import deployed
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack
+from tests.e2e.wipe import wipe
 from tests.e2e.wiretap import Tap, tapping
 
 # Of its own, so that what is tripped and drained here stops no other test.
@@ -123,8 +124,7 @@ def tap(stack: Stack) -> Iterator[Tap]:
 @pytest.fixture
 def store(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> google_firestore.Client:
     """The store of these tests, empty."""
-    url = f"http://{stack.firestore_host}/emulator/v1/projects/{PROJECT}/databases/(default)/documents"
-    assert wire.call("DELETE", url).status == 200
+    wipe(stack, PROJECT)
     monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", stack.firestore_host)
     return raw(google_firestore.Client(project=PROJECT), "sets up what an operator or other calls have left")
 

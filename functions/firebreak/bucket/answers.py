@@ -26,14 +26,14 @@ class Unreadable(Exception):
     """The store answers, but has no such database, or one of another kind; waiting does not mend it."""
 
 
-def out_of_time(error: Exception | None, *, step: str) -> Refused:
-    """What a caller is told when `step` ran out of time, or waiting would not help."""
+def out_of_time(error: Exception | None, *, step: str, text: str | None = None) -> Refused:
+    """What a caller is told when `step` ran out of time, or waiting would not help; `text` is of an outage."""
     if isinstance(error, NOT_APPLIED) and not isinstance(error, PERMANENT):
         return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
-    return unavailable(error, step=step)
+    return unavailable(error, step=step, text=text)
 
 
-def unavailable(error: Exception | None, *, step: str) -> StoreUnavailable:
+def unavailable(error: Exception | None, *, step: str, text: str | None = None) -> StoreUnavailable:
     """What a caller is told of an outage, after it is logged."""
     emit(Event.STORE, severity=Severity.ERROR, step=step, error=type(error).__name__)
-    return StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S)
+    return StoreUnavailable(text, retry_after_s=RETRY_AFTER_STORE_S)

@@ -7,7 +7,7 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak.bucket import arithmetic
-from firebreak.bucket.answers import RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable
+from firebreak.bucket.answers import STORE_ERRORS, Unreadable, unavailable
 from firebreak.bucket.arithmetic import Level
 from firebreak.bucket.clock import ServerClock
 from firebreak.bucket.document import Documents
@@ -17,8 +17,6 @@ from firebreak.bucket.record import Corrupt
 from firebreak.bucket.reserve import Reservation
 from firebreak.bucket.settle import Settled, Settlement
 from firebreak.bucket.tries import Clock
-from firebreak.errors import StoreUnavailable
-from firebreak.events import Event, Severity, emit
 
 RECENT = 10
 OVERVIEW_S = 2.0
@@ -85,8 +83,7 @@ class Ledger:
             read = documents.bucket(timeout_s=OVERVIEW_S)
             recent = documents.recent(RECENT, timeout_s=OVERVIEW_S)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
-            emit(Event.STORE, severity=Severity.ERROR, step="overview", error=type(error).__name__)
-            raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from error
+            raise unavailable(error, step="overview") from error
         bucket, now_us = read.bucket, read.at_us
         limit = bucket.limit(limit, percent=percent)
         level = bucket.level or Level(tokens=limit, updated_us=now_us)

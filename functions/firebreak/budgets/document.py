@@ -7,15 +7,13 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.answers import PERMANENT, RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable
+from firebreak.bucket.answers import PERMANENT, STORE_ERRORS, Unreadable, unavailable
 from firebreak.bucket.arithmetic import DAY_US
 from firebreak.bucket.record import from_us, to_us
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.budgets.period import Period
 from firebreak.budgets.policies import Kind, Threshold
 from firebreak.budgets.standing import Applied, Standing, Told
-from firebreak.errors import StoreUnavailable
-from firebreak.events import Event, Severity, emit
 from firebreak.switch import state as switch
 
 NOTICES = "budget_notices"
@@ -79,8 +77,7 @@ def insist[T](step: Callable[[float], T], *, clock: Clock, doing: str) -> T:
             failed = error
             if not isinstance(error, STORE_ERRORS) or isinstance(error, PERMANENT):
                 break
-    emit(Event.STORE, severity=Severity.ERROR, step=doing, error=type(failed).__name__)
-    raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from failed
+    raise unavailable(failed, step=doing) from failed
 
 
 def _reference(client: firestore.Client, budget: str, period: Period) -> firestore.DocumentReference:

@@ -9,6 +9,7 @@ from google.cloud import firestore
 
 from firebreak.bucket.record import document_id
 
+UNREACHABLE = "The graph cannot be reached."
 GRAPHS = "graphs"
 
 

@@ -10,17 +10,10 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.answers import (
-    NOT_APPLIED,
-    PERMANENT,
-    RETRY_AFTER_CONTENTION_S,
-    RETRY_AFTER_STORE_S,
-    STORE_ERRORS,
-    Unreadable,
-)
+from firebreak.bucket.answers import PERMANENT, STORE_ERRORS, Unreadable, out_of_time, unavailable
 from firebreak.bucket.tries import Clock, Tries
-from firebreak.errors import Contention, InvalidField, Refused, StoreUnavailable
-from firebreak.events import Event, Severity, emit
+from firebreak.errors import InvalidField, Refused
+from firebreak.graph.documents import UNREACHABLE
 from firebreak.graph.draft import Draft
 from firebreak.graph.mutation import Mutation
 from firebreak.graph.operations import Operation, parse
@@ -106,8 +99,5 @@ def _done(operations: list[Operation]) -> dict[str, Any]:
 
 
 def _refusal(error: Exception | None, mutation: Mutation) -> Refused:
-    lost = isinstance(error, NOT_APPLIED) and not isinstance(error, PERMANENT)
-    if lost and not mutation.in_doubt:
-        return Contention(retry_after_s=RETRY_AFTER_CONTENTION_S)
-    emit(Event.STORE, severity=Severity.ERROR, step="mutate", error=type(error).__name__)
-    return StoreUnavailable("The graph cannot be reached.", retry_after_s=RETRY_AFTER_STORE_S)
+    tell = unavailable if mutation.in_doubt else out_of_time
+    return tell(error, step="mutate", text=UNREACHABLE)

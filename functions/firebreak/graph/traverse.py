@@ -4,10 +4,8 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.answers import RETRY_AFTER_STORE_S, STORE_ERRORS
-from firebreak.errors import StoreUnavailable
-from firebreak.events import Event, Severity, emit
-from firebreak.graph.documents import graph_of
+from firebreak.bucket.answers import STORE_ERRORS, unavailable
+from firebreak.graph.documents import UNREACHABLE, graph_of
 from firebreak.graph.traversal import parse
 from firebreak.graph.walk import Walk
 
@@ -27,7 +25,6 @@ def run(data: object, *, uid: str, client: firestore.Client) -> dict[str, Any]:
     try:
         walk.run()
     except STORE_ERRORS as error:
-        emit(Event.STORE, severity=Severity.ERROR, step="traverse", error=type(error).__name__)
-        raise StoreUnavailable("The graph cannot be reached.", retry_after_s=RETRY_AFTER_STORE_S) from error
+        raise unavailable(error, step="traverse", text=UNREACHABLE) from error
     result = {"nodes": list(walk.nodes.values()), "edges": walk.found_edges(), "truncated": bool(walk.unread)}
     return result | ({"next": [task.shown() for task in walk.unread]} if walk.unread else {})
