@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from enum import StrEnum
 from time import monotonic
 
+from firebreak.errors import Refused
+
 type Field = str | int | float | bool | list[str] | None
 
 
@@ -47,6 +49,11 @@ _audit: ContextVar[dict[str, Field] | None] = ContextVar("firebreak_audit", defa
 def emit(event: Event, *, severity: Severity = Severity.INFO, **fields: Field) -> None:
     """Write one event as a line that Cloud Logging reads as structured; never a prompt, token, key or raw uid."""
     _write(event, severity, fields)
+
+
+def shadowed(refusal: Refused, uid: str) -> None:
+    """Log a refusal that shadow mode lets pass."""
+    emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(uid))
 
 
 def unhandled(error: BaseException) -> None:

@@ -10,7 +10,7 @@ from firebase_functions import https_fn
 
 from firebreak import attest, shape, streaming, tiers, wiring
 from firebreak.errors import AppCheckFailed, OriginNotAllowed, Refused, SignInRequired
-from firebreak.events import Event, Severity, emit, note, pseudonym
+from firebreak.events import note, pseudonym, shadowed
 from firebreak.metering.meter import Meters
 from firebreak.rate import Kind
 from firebreak.settings import Settings, settings
@@ -113,7 +113,7 @@ class Layers:
         except Refused as refusal:
             if knobs.enforce == "enforce":
                 raise
-            emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(user.uid))
+            shadowed(refusal, user.uid)
 
     def _allow(self, meters: Meters, knobs: Settings) -> None:
         """The documents that the handler may read and write; until here it was none."""

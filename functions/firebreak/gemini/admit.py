@@ -6,7 +6,7 @@ from firebreak.attest import User
 from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
 from firebreak.errors import Blocked, BucketEmpty, Contention, PoolEmpty, Refused, StoreUnavailable, TooLarge
-from firebreak.events import Event, Severity, emit, pseudonym
+from firebreak.events import Event, Severity, emit, shadowed
 from firebreak.gemini import estimate
 from firebreak.gemini.client import Gemini
 from firebreak.gemini.contents import Media
@@ -84,12 +84,8 @@ def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, 
     except LIMITS as refusal:
         if not payer.shadow:
             raise
-        _shadow(refusal, payer)
+        shadowed(refusal, payer.uid)
         return Admitted(hold=None, draw=None)
-
-
-def _shadow(refusal: Refused, payer: Account) -> None:
-    emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(payer.uid))
 
 
 def report(failure: ModelFailure, model: str) -> None:
@@ -150,7 +146,7 @@ class _Admission:
         except (PoolEmpty, StoreUnavailable) as refusal:
             if not self.payer.shadow:
                 raise
-            _shadow(refusal, self.payer)
+            shadowed(refusal, self.payer.uid)
             return None
 
     def _give_back(self, draw: Draw | None, tokens: int) -> None:
