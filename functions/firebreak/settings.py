@@ -225,6 +225,13 @@ class Settings:
         "The Gemini Developer API with the secret key, or Vertex AI as the functions' service account.",
         "developer",
     )
+    gemini_api_version: str = knobs.knob(
+        "GEMINI_API_VERSION",
+        knobs.one_of("v1", "v1beta"),
+        "v1 or v1beta",
+        "Version of the Gemini API; `v1beta` (on Vertex AI `v1beta1`) if the log says that `v1` does not know a field.",
+        "v1",
+    )
     vertex_location: str = knobs.knob(
         "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"
     )
