@@ -184,7 +184,11 @@ class Settings:
         "DEFAULT_OUTPUT_TOKENS", 1, 1_000_000, "Output tokens where a call names none.", 1024
     )
     max_prompt_bytes: int = knobs.number(
-        "MAX_PROMPT_BYTES", 1, 10_000_000, "Most UTF-8 bytes of prompt, history, signatures, system text, tools and schema in one call.", 200_000
+        "MAX_PROMPT_BYTES",
+        1,
+        10_000_000,
+        "Most UTF-8 bytes of prompt, history, signatures, system text, tools and schema in one call.",
+        200_000,
     )
     max_body_bytes: int = knobs.number(
         "MAX_BODY_BYTES", 1024, 10_000_000, "Most bytes of a request's JSON body.", 1_048_576
