@@ -157,6 +157,10 @@ IMAGE = {"mimeType": "image/png", "data": "aGk="}
             [user({"text": "x", "thoughtSignature": "QUJD"})],
             "contents[0].parts[0] must not hold thoughtSignature: only",
         ),
+        (
+            [user({"text": "x", "thoughtSignature": "QUJD", "thought": True})],
+            "contents[0].parts[0] must not hold thought:",
+        ),
         ([model({"text": "x", "thought": 1})], "contents[0].parts[0].thought must be true or false"),
         ([user({"text": ""})], "contents[0].parts[0].text must be text, and not empty"),
         ([user({"text": "\n"})], "contents[0].parts[0].text must be text, and not empty"),
