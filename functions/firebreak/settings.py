@@ -184,7 +184,11 @@ class Settings:
         "DEFAULT_OUTPUT_TOKENS", 1, 1_000_000, "Output tokens where a call names none.", 1024
     )
     max_prompt_bytes: int = knobs.number(
-        "MAX_PROMPT_BYTES", 1, 10_000_000, "Most UTF-8 bytes of prompt, history and system text in one call.", 200_000
+        "MAX_PROMPT_BYTES",
+        1,
+        10_000_000,
+        "Most UTF-8 bytes of prompt, history, signatures, system text, tools and schema in one call.",
+        200_000,
     )
     max_body_bytes: int = knobs.number(
         "MAX_BODY_BYTES", 1024, 10_000_000, "Most bytes of a request's JSON body.", 1_048_576
@@ -224,6 +228,13 @@ class Settings:
         "developer or vertex",
         "The Gemini Developer API with the secret key, or Vertex AI as the functions' service account.",
         "developer",
+    )
+    gemini_api_version: str = knobs.knob(
+        "GEMINI_API_VERSION",
+        knobs.one_of("v1", "v1beta"),
+        "v1 or v1beta",
+        "Version of the Gemini API; `v1beta` (on Vertex AI `v1beta1`) if the log says that `v1` does not know a field.",
+        "v1",
     )
     vertex_location: str = knobs.knob(
         "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"

@@ -94,9 +94,11 @@ def gemini() -> Gemini:
         Misconfigured: the backend wants a key, and the secret holds none.
     """
     knobs = settings()
+    version = knobs.gemini_api_version
     if knobs.gemini_backend == "vertex":
-        return Gemini(Vertex(project=knobs.project, location=knobs.vertex_location), host=knobs.gemini_host)
+        vertex = Vertex(project=knobs.project, location=knobs.vertex_location)
+        return Gemini(vertex, host=knobs.gemini_host, version=version)
     if not GEMINI_API_KEY.value:
         emit(Event.SETTINGS, severity=Severity.ERROR, wrong=["GEMINI_API_KEY must be set, as a secret"])
         raise Misconfigured
-    return Gemini(Developer(api_key=GEMINI_API_KEY.value), host=knobs.gemini_host)
+    return Gemini(Developer(api_key=GEMINI_API_KEY.value), host=knobs.gemini_host, version=version)

@@ -47,6 +47,15 @@ async function connect(config, host) {
   return config.functions.map((name) => httpsCallable(functions, name, options));
 }
 
+/** What an app sends next in a tool conversation: the model's turn as it came, and a response to each of its calls. */
+function answered(data, result, responses) {
+  if (!responses || !result?.functionCalls) return undefined;
+  const parts = result.functionCalls.map(({ id, name }) => ({
+    functionResponse: { id, name, response: responses[name] },
+  }));
+  return { ...data, contents: [...data.contents, result.content, { role: "user", parts }] };
+}
+
 class Client {
   calls = 0;
 
@@ -63,10 +72,16 @@ class Client {
   }
 
   async callOnce(worker) {
-    const { config, host, callables } = this;
+    const { config, callables } = this;
     const call = this.calls++;
-    const data = config.data[call % config.data.length];
     const callable = callables[call % callables.length];
+    let data = config.data[call % config.data.length];
+    while (data !== undefined) data = answered(data, await this.ask(worker, call, callable, data), config.responses);
+  }
+
+  /** One call, and again where it is refused for a while: its result, or undefined if it stays refused. */
+  async ask(worker, call, callable, data) {
+    const { config, host } = this;
     const body = config.requestIds ? { requestId: crypto.randomUUID(), ...data } : data;
     const began = performance.now();
     const tell = (event, fields) =>
@@ -74,15 +89,16 @@ class Client {
     tell("started", { requestId: body?.requestId });
     for (let waits = 0; ; waits += 1) {
       try {
-        tell("answered", { result: await this.answer(callable, body, tell) });
-        return;
+        const result = await this.answer(callable, body, tell);
+        tell("answered", { result });
+        return result;
       } catch (error) {
         if (!(error instanceof FunctionsError)) throw error;
         const waitMs = this.waitOf(error, waits);
         if (waitMs === null) {
           const code = error.code.replace(/^functions\//, "");
           tell("refused", { code, message: error.message, details: error.details ?? null });
-          return;
+          return undefined;
         }
         tell("waiting", { waitMs: Math.round(waitMs), reason: error.details.reason });
         await sleep(waitMs);

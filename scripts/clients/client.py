@@ -28,6 +28,7 @@ class Client:
         request_ids: adds a fresh `requestId` to data that has none.
         patient: waits and sends the same `requestId` again where a refusal says that this is safe.
         stream: takes the answer in messages; the SDK then knows no timeout.
+        responses: by the name of a function, what it answers: a result that calls one is answered, until none does.
         abort_after: leaves a stream after so many messages, by an AbortSignal.
         browser: the Chromium whose page it is; None is a Node process.
         page_port: of the page's origin; 0 is any.
@@ -47,6 +48,7 @@ class Client:
     request_ids: bool = True
     patient: bool = True
     stream: bool = False
+    responses: Mapping[str, Json] | None = None
     abort_after: int | None = None
     browser: Path | None = None
     page_port: int = 0
@@ -72,6 +74,7 @@ class Client:
             "requestIds": self.request_ids,
             "patient": self.patient,
             "stream": self.stream,
+            "responses": None if self.responses is None else dict(self.responses),
             "abortAfter": self.abort_after,
             "browser": None if self.browser is None else str(self.browser),
             "pagePort": self.page_port,

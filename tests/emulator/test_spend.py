@@ -19,6 +19,7 @@ from firebreak.gemini.prices import FLAT, Price, Weights
 from firebreak.gemini.request import Bounds, parse
 from firebreak.pool import Pool
 from scripts.local.layout import Layout
+from scripts.local.standins import gemini_signature
 from tests.conftest import StandIn
 from tests.emulator.books import books
 
@@ -266,15 +267,18 @@ def test_a_count_that_fails_refuses(
     assert list(books(direct, uid).calls) == ["before"]
 
 
-def test_vertex_is_asked_as_the_service_account(run: Run, gemini: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("version", "sent"), [("v1", "v1"), ("v1beta", "v1beta1")])
+def test_vertex_is_asked_as_the_service_account(
+    version: str, sent: str, run: Run, gemini: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(Layout().service_account))
     backend = Vertex(project="demo-firebreak", location="global")
 
-    answer = run(gemini=Gemini(backend, host=gemini.url.removeprefix("http://")))
+    answer = run(gemini=Gemini(backend, host=gemini.url.removeprefix("http://"), version=version))
 
     assert answer["charged"] > 0
     (request,) = gemini.log()
-    assert "/projects/demo-firebreak/locations/global/" in request["path"]
+    assert request["path"].startswith(f"/{sent}/projects/demo-firebreak/locations/global/")
 
 
 def test_shadow_mode_admits_what_the_bucket_refuses_and_says_so(
@@ -372,6 +376,93 @@ def test_a_tool_that_the_api_does_not_know_is_named_and_costs_nothing(
 
     assert gemini.log() == []
     assert books(direct, uid).bucket is None
+
+
+TOOLS = [{"functionDeclarations": [{"name": "look_up"}]}]
+CALL = {"functionCall": {"id": "1", "name": "look_up", "args": {"what": "fire"}}}
+RESPONSE = {"functionResponse": {"id": "1", "name": "look_up", "response": {"found": "a strip"}}}
+ASK = {"role": "user", "parts": [{"text": "What is it?"}]}
+
+
+def signed_by(part: dict[str, Any]) -> dict[str, Any]:
+    return CALL | {"thoughtSignature": gemini_signature.sign(part)}
+
+
+def conversation(call: dict[str, Any]) -> list[dict[str, Any]]:
+    return [ASK, {"role": "model", "parts": [call]}, {"role": "user", "parts": [RESPONSE]}]
+
+
+@pytest.mark.parametrize("call", [CALL, signed_by({"text": "of another"})], ids=["missing", "changed"])
+def test_a_call_without_its_signature_is_the_callers_mistake_and_free(
+    call: dict[str, Any], run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
+) -> None:
+    with pytest.raises(errors.ModelInput):
+        run(prompt=None, contents=conversation(call), tools=TOOLS)
+
+    assert_settled_once(counting, direct, uid, 0)
+
+
+def test_a_call_with_its_signature_is_answered(run: Run, gemini: StandIn) -> None:
+    contents = conversation(signed_by(CALL))
+    config = {"functionCallingConfig": {"mode": "AUTO"}}
+
+    answer = run(prompt=None, contents=contents, tools=TOOLS, toolConfig=config, thinkingLevel="low")
+
+    assert answer["text"]
+    (request,) = gemini.log()
+    assert request["body"]["contents"] == contents
+    assert request["body"]["toolConfig"] == config
+    assert list(request["body"]["generationConfig"]["thinkingConfig"].values()) == ["LOW"]
+
+
+def test_a_call_of_an_earlier_turn_needs_no_signature(run: Run) -> None:
+    assert run(prompt=None, contents=[*conversation(CALL), ASK], tools=TOOLS)["text"]
+
+
+def test_signatures_are_counted_in_the_hold(run: Run, direct: firestore.Client, uid: str, gemini: StandIn) -> None:
+    gemini.script({"text": "hello", "usage": None})
+    call = signed_by(CALL)
+
+    run(prompt=None, contents=conversation(call), tools=TOOLS)
+
+    assert books(direct, uid).charged > len(call["thoughtSignature"]) + 100
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "systemInstruction": {"system": "be kind"},
+    "tools": {"tools": TOOLS},
+    "responseJsonSchema": {"responseSchema": {"type": "object"}},
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_v1_does_not_know_is_ours_free_and_the_log_names_the_knob(
+    field: str,
+    run: Run,
+    counting: CountingLedger,
+    gemini: StandIn,
+    direct: firestore.Client,
+    uid: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gemini.script({"refuses": [field]})
+
+    with pytest.raises(errors.ModelUnavailable):
+        run(**FIELDS[field])
+
+    assert_settled_once(counting, direct, uid, 0)
+    event = json.loads(capsys.readouterr().out)
+    assert (event["message"], event["severity"], event["ours"]) == ("firebreak.model", "ERROR", True)
+    assert f"GEMINI_API_VERSION must name a version of the API that knows {field}" in event["reason"]
+
+
+def test_another_version_of_the_api_knows_them(run: Run, gemini: StandIn) -> None:
+    gemini.script({"refuses": ["tools"]})
+    newer = Gemini(Developer(api_key="local"), host=gemini.url.removeprefix("http://"), version="v1beta")
+
+    assert run(gemini=newer, tools=TOOLS)["text"]
+    (request,) = gemini.log()
+    assert request["path"].startswith("/v1beta/models/")
 
 
 def test_a_price_weighs_estimate_and_charge(

@@ -11,7 +11,7 @@ from firebreak.errors import InvalidField
 from firebreak.gemini import estimate
 from firebreak.gemini.contents import Inline, Media, Text, Turn
 from firebreak.gemini.prices import FLAT
-from firebreak.gemini.request import Bounds, parse, request_id
+from firebreak.gemini.request import THINKING_LEVELS, Bounds, parse, request_id
 
 BOUNDS = Bounds(
     models=("a", "b"),
@@ -31,6 +31,9 @@ def media(mime_type: object, data: object) -> dict[str, object]:
 def smuggled(part: dict[str, object]) -> dict[str, object]:
     """Media where no bound looks for them."""
     return {"functionResponse": {"name": "f", "response": {}, "parts": [part]}}
+
+
+NO_LEVELS = ("", "THINKING_LEVEL_UNSPECIFIED", "hıgh", 1, True, ["LOW"])
 
 
 def test_a_prompt_is_one_turn_of_the_user_with_defaults() -> None:
@@ -83,6 +86,82 @@ def test_tools_are_passed_on_and_counted() -> None:
     assert estimate.most(request, FLAT, counted=1) > 50
 
 
+def test_a_tool_that_the_owner_allows_is_passed_on_as_it_is() -> None:
+    allowed = replace(BOUNDS, tools=("functionDeclarations", "googleSearch"))
+    tools = [{"functionDeclarations": [{"name": "f"}], "googleSearch": {}}]
+
+    assert parse({"prompt": "hi", "tools": tools}, allowed).tools == tuple(tools)
+    with pytest.raises(InvalidField, match=r"tools\[0\]\.googleSearch must be an object"):
+        parse({"prompt": "hi", "tools": [{"googleSearch": 1}]}, allowed)
+    with pytest.raises(InvalidField, match="with only: nothing"):
+        parse({"prompt": "hi", "tools": tools}, replace(BOUNDS, tools=()))
+
+
+def test_functions_of_every_tool_may_be_named() -> None:
+    allowed = replace(BOUNDS, tools=("functionDeclarations", "googleSearch"))
+    tools = [{"functionDeclarations": [{"name": "f"}]}, {"googleSearch": {}}, {"functionDeclarations": [{"name": "g"}]}]
+    config = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}}
+
+    assert parse({"prompt": "hi", "tools": tools, "toolConfig": config}, allowed).tool_config == config
+
+
+@pytest.mark.parametrize("level", THINKING_LEVELS)
+def test_a_thinking_level_is_taken_in_either_case(level: str) -> None:
+    for said in (level, level.lower()):
+        assert parse({"prompt": "hi", "thinkingLevel": said}, BOUNDS).thinking_level == level
+    assert parse({"prompt": "hi"}, BOUNDS).thinking_level is None
+
+
+EDGES: list[tuple[dict[str, object], str, object]] = [
+    ({"maxOutputTokens": 1}, "max_output_tokens", 1),
+    ({"maxOutputTokens": 100}, "max_output_tokens", 100),
+    ({"temperature": 0}, "temperature", 0.0),
+    ({"temperature": 2}, "temperature", 2.0),
+    ({"model": "b"}, "model", "b"),
+    ({"responseMimeType": "text/plain"}, "mime_type", "text/plain"),
+    ({"responseMimeType": "application/json"}, "mime_type", "application/json"),
+    ({"responseMimeType": "application/json", "responseSchema": {"a": 1}}, "mime_type", "application/json"),
+    ({"responseSchema": {}}, "mime_type", None),
+    ({"responseSchema": {}}, "schema", None),
+    ({"responseSchema": {"a": 1}}, "schema", {"a": 1}),
+    ({"tools": []}, "tools", ()),
+    ({}, "mime_type", None),
+    ({}, "system", None),
+    ({}, "tool_config", None),
+    ({}, "candidates", 1),
+]
+
+
+@pytest.mark.parametrize(("data", "field", "value"), EDGES)
+def test_what_is_at_the_edge_is_taken(data: dict[str, object], field: str, value: object) -> None:
+    assert getattr(parse({"prompt": "hi", **data}, BOUNDS), field) == value
+
+
+SIGNED = {"role": "model", "parts": [{"text": "", "thoughtSignature": "QUJD"}]}
+TOOL = {"functionDeclarations": [{"name": "f"}]}
+CONFIG = {"functionCallingConfig": {"mode": "AUTO"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "size"),
+    [
+        ({"prompt": "hé"}, 3),
+        ({"prompt": "hi", "system": "é"}, 4),
+        ({"prompt": "hi", "responseSchema": {"a": 1}}, 2 + len('{"a": 1}')),
+        ({"prompt": "hi", "tools": [TOOL, TOOL]}, 2 + 2 * len('{"functionDeclarations": [{"name": "f"}]}')),
+        ({"prompt": "hi", "toolConfig": CONFIG}, 2 + len('{"functionCallingConfig": {"mode": "AUTO"}}')),
+        ({"contents": [USER, SIGNED, USER]}, 2 + 4 + 2),
+    ],
+)
+def test_the_bytes_of_all_that_is_sent_are_bounded_together(data: dict[str, object], size: int) -> None:
+    open_to_clients = replace(BOUNDS, allow_client_system=True)
+    request = parse(data, replace(open_to_clients, max_prompt_bytes=size))
+
+    assert estimate.prompt_bound(request) == size + estimate.overhead(request)
+    with pytest.raises(InvalidField, match=f"at most {size - 1} bytes together"):
+        parse(data, replace(open_to_clients, max_prompt_bytes=size - 1))
+
+
 def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
     assert parse({"prompt": "hi", "maxOutputTokens": 7.0}, BOUNDS).max_output_tokens == 7
 
@@ -126,7 +205,12 @@ def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
         ({"prompt": "hi", "tools": [{}]}, "tools[0]"),
         ({"prompt": "hi", "tools": [{"googleSearch": {}}]}, "tools[0]"),
         ({"prompt": "hi", "tools": [{"functionDeclarations": [], "urlContext": {}}]}, "tools[0]"),
-        ({"prompt": "hi", "tools": [{"functionDeclarations": ["x" * 1000]}]}, "1000 bytes"),
+        (
+            {"prompt": "hi", "tools": [{"functionDeclarations": [{"name": "f", "description": "x" * 1000}]}]},
+            "1000 bytes",
+        ),
+        ({"prompt": "hi", "toolConfig": {}}, "toolConfig"),
+        *(({"prompt": "hi", "thinkingLevel": level}, "thinkingLevel must be one of: MINIMAL") for level in NO_LEVELS),
         ({"prompt": "hi", "responseSchema": []}, "responseSchema"),
         ({"prompt": "hi", "responseSchema": {"x": "y" * 1000}}, "1000 bytes"),
         ({"prompt": "hi", "responseMimeType": "text/html"}, "responseMimeType"),
@@ -138,7 +222,6 @@ def test_a_float_that_is_whole_is_a_number_of_tokens() -> None:
         ({"contents": [media(["image/png"], "aGk=")]}, "contents[0].parts[0].inlineData.mimeType"),
         ({"contents": [media("image/png", "aGlo" * 6)]}, "10 bytes of inlineData"),
         ({"contents": [{"parts": [{"functionResponse": {}}]}]}, "contents[0].parts[0].functionResponse"),
-        ({"contents": [{"parts": [{"text": "x", "thought": True}]}]}, "contents[0].parts[0]"),
         ({"contents": [{"parts": [smuggled({"fileData": {"fileUri": "gs://x"}})]}]}, "functionResponse"),
         ({"contents": [{"parts": [smuggled({"inlineData": {"mimeType": "video/mp4"}})]}]}, "functionResponse"),
         ({"contents": [{"parts": [{"functionCall": {"name": "f", "args": ["x"]}}]}]}, "functionCall"),

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from firebreak.deadline import Late, within
 from firebreak.gemini.connection import Connection, client_args, connecting
 from firebreak.gemini.failure import failure, late
-from firebreak.gemini.message import Chunk, chunk, contents, counted_contents, generation
+from firebreak.gemini.message import EMPTY, Chunk, chunk, counting, generation
 from firebreak.gemini.request import Request
 from firebreak.reading import Done, Reading
 
 if TYPE_CHECKING:
     from google import genai
 
-API_VERSION = "v1"
+# Vertex AI has other names for its versions.
+VERTEX_VERSIONS = {"v1": "v1", "v1beta": "v1beta1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,9 @@ class Developer:
     @property
     def access(self) -> Mapping[str, Any]:
         return {"vertexai": False, "api_key": self.api_key}
+
+    def version(self, asked: str) -> str:
+        return asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,9 @@ class Vertex:
     @property
     def access(self) -> Mapping[str, Any]:
         return {"vertexai": True, "project": self.project, "location": self.location}
+
+    def version(self, asked: str) -> str:
+        return VERTEX_VERSIONS[asked]
 
 
 class Upstream:
@@ -81,10 +88,14 @@ class Upstream:
 
 
 class Gemini:
-    """One client for all threads. `host` (host:port) is the local stack's; None is the backend's own."""
+    """One client for all threads. `host` (host:port) is the local stack's; None is the backend's own.
 
-    def __init__(self, backend: Developer | Vertex, *, host: str | None = None) -> None:
+    `version` of the API is v1 or v1beta, for Vertex AI too.
+    """
+
+    def __init__(self, backend: Developer | Vertex, *, host: str | None = None, version: str = "v1") -> None:
         self._backend = backend
+        self._version = backend.version(version)
         # Set always, so that no environment variable can send the key elsewhere.
         self._address = f"http://{host}" if host else backend.address
         self._lock = Lock()
@@ -95,23 +106,21 @@ class Gemini:
         Raises:
             ModelFailure: there is none.
         """
-        asked = contents(request)
         config = generation(request, deadline_s)
         return self._ask(
             deadline_s,
             lambda client: chunk(
-                client.models.generate_content(model=request.model, contents=asked, config=config), request.model
+                client.models.generate_content(model=request.model, contents=EMPTY, config=config), request.model
             ),
         )
 
     def stream(self, request: Request, *, deadline_s: float) -> Upstream:
         """Ask for an answer in pieces; whoever takes them keeps the total deadline."""
-        asked = contents(request)
         config = generation(request, deadline_s)
 
         def chunks() -> Iterator[Chunk]:
             models = self._client.models
-            for piece in models.generate_content_stream(model=request.model, contents=asked, config=config):
+            for piece in models.generate_content_stream(model=request.model, contents=EMPTY, config=config):
                 yield chunk(piece, request.model)
 
         return Upstream(chunks)
@@ -122,9 +131,10 @@ class Gemini:
         Raises:
             ModelFailure: there is no count.
         """
-        asked = counted_contents(request)
+        config = counting(request)
         total = self._ask(
-            deadline_s, lambda client: client.models.count_tokens(model=request.model, contents=asked).total_tokens
+            deadline_s,
+            lambda client: client.models.count_tokens(model=request.model, contents=EMPTY, config=config).total_tokens,
         )
         if not isinstance(total, int) or total < 1:
             raise failure(ValueError("no count"))
@@ -155,5 +165,5 @@ class Gemini:
         from google import genai
         from google.genai import types
 
-        options = types.HttpOptions(base_url=self._address, api_version=API_VERSION, client_args=client_args())
+        options = types.HttpOptions(base_url=self._address, api_version=self._version, client_args=client_args())
         return genai.Client(**self._backend.access, http_options=options)

@@ -13,6 +13,7 @@ from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, as_te
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 RESERVED_ID = re.compile(r"__.*__")
+THINKING_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 MIME_TYPES = ("text/plain", "application/json")
 # The kinds of tool that an owner can allow, by their field's name.
 FUNCTIONS = "functionDeclarations"
@@ -24,9 +25,11 @@ FIELDS = frozenset(
         "system",
         "maxOutputTokens",
         "temperature",
+        "thinkingLevel",
         "responseMimeType",
         "responseSchema",
         "tools",
+        "toolConfig",
         "requestId",
     }
 )
@@ -44,6 +47,8 @@ class Request:
     mime_type: str | None = None
     schema: Mapping[str, Any] | None = None
     tools: tuple[Mapping[str, Any], ...] = ()
+    tool_config: Mapping[str, Any] | None = None
+    thinking_level: str | None = None
     candidates: int = 1
 
     @property
@@ -79,6 +84,7 @@ def parse(data: object, bounds: Bounds) -> Request:
     if unknown:
         raise InvalidField(f"unknown field: {unknown[0]}")
     schema = _schema(data.get("responseSchema"))
+    tools = _tools(data.get("tools"), schema, bounds)
     request = Request(
         model=_model(data.get("model"), bounds),
         turns=_turns(data, bounds),
@@ -87,11 +93,14 @@ def parse(data: object, bounds: Bounds) -> Request:
         temperature=_temperature(data.get("temperature")),
         mime_type=_mime_type(data.get("responseMimeType"), schema),
         schema=schema,
-        tools=_tools(data.get("tools"), bounds),
+        tools=tools,
+        tool_config=_tool_config(data.get("toolConfig"), tools),
+        thinking_level=_thinking_level(data.get("thinkingLevel")),
     )
     if sum(len(each.encode()) for each in texts(request) + declared(request)) > bounds.max_prompt_bytes:
         raise InvalidField(
-            f"prompt, contents, system, tools and responseSchema must be at most {bounds.max_prompt_bytes} bytes in all"
+            "prompt, contents with their signatures, system, tools, toolConfig and responseSchema must be at most "
+            f"{bounds.max_prompt_bytes} bytes together"
         )
     return request
 
@@ -117,9 +126,9 @@ def texts(request: Request) -> list[str]:
 
 
 def declared(request: Request) -> list[str]:
-    """Tools and schema as they are sent, which the model's own count of a prompt leaves out."""
-    schemas = [] if request.schema is None else [request.schema]
-    return [json.dumps(value, ensure_ascii=False) for value in [*request.tools, *schemas]]
+    """Tools, their config and schema as they are sent, which the model's own count of a prompt leaves out."""
+    sent = [*request.tools, request.tool_config, request.schema]
+    return [json.dumps(value, ensure_ascii=False) for value in sent if value is not None]
 
 
 def _model(value: object, bounds: Bounds) -> str:
@@ -181,14 +190,40 @@ def _mime_type(value: object, schema: Mapping[str, Any] | None) -> str | None:
     return str(value)
 
 
-def _tools(value: object, bounds: Bounds) -> tuple[Mapping[str, Any], ...]:
+def _tools(value: object, schema: object, bounds: Bounds) -> tuple[Mapping[str, Any], ...]:
+    if declarations.values([value, schema]) > declarations.MAX_VALUES:
+        raise InvalidField(f"tools and responseSchema must hold at most {declarations.MAX_VALUES} values together")
     if value is None:
         return ()
     if not isinstance(value, list):
         raise InvalidField("tools must be a list")
-    for index, tool in enumerate(value):
-        if not isinstance(tool, dict) or not tool or not tool.keys() <= set(bounds.tools):
-            # Search and the like have fees of their own, which no token count shows.
-            raise InvalidField(f"tools[{index}] must be an object with only: {', '.join(bounds.tools) or 'nothing'}")
-        declarations.check(tool.get(FUNCTIONS), f"tools[{index}].{FUNCTIONS}")
-    return tuple(value)
+    return tuple(_tool(tool, f"tools[{index}]", bounds) for index, tool in enumerate(value))
+
+
+def _tool(tool: object, name: str, bounds: Bounds) -> Mapping[str, Any]:
+    # Search and the like have fees of their own, which no token count shows.
+    if not isinstance(tool, dict) or not tool or not tool.keys() <= set(bounds.tools):
+        raise InvalidField(f"{name} must be an object with only: {', '.join(bounds.tools) or 'nothing'}")
+    return {kind: _tool_of(kind, value, f"{name}.{kind}") for kind, value in tool.items()}
+
+
+def _tool_of(kind: str, value: object, name: str) -> object:
+    if kind == FUNCTIONS:
+        return declarations.parse(value, name)
+    if not isinstance(value, dict):
+        raise InvalidField(f"{name} must be an object")
+    return value
+
+
+def _tool_config(value: object, tools: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
+    if value is None:
+        return None
+    return declarations.config(value, [each["name"] for tool in tools for each in tool.get(FUNCTIONS, ())])
+
+
+def _thinking_level(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.isascii() or value.upper() not in THINKING_LEVELS:
+        raise InvalidField(f"thinkingLevel must be one of: {', '.join(THINKING_LEVELS)}")
+    return value.upper()

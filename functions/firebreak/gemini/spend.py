@@ -12,7 +12,6 @@ from firebreak.gemini.admit import Account, account, bounds
 from firebreak.gemini.bill import Bill, billed
 from firebreak.gemini.client import Gemini, Upstream
 from firebreak.gemini.failure import ModelFailure, late
-from firebreak.gemini.message import check
 from firebreak.gemini.request import Request, parse
 from firebreak.gemini.request import request_id as request_id_of
 from firebreak.pool import Pool
@@ -66,7 +65,6 @@ def generate(
     Raises:
         Refused: of the pool or the bucket, before the model is called; or of the model, with `charged` in its details.
     """
-    check(request)
     with billed(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool) as bill:
         try:
             bill.see(gemini.generate(request, deadline_s=deadline_s))
@@ -83,7 +81,6 @@ def stream(
     Raises:
         Refused: as `generate` does, and in the middle of an answer too.
     """
-    check(request)
     with billed(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool) as bill:
         upstream = gemini.stream(request, deadline_s=deadline_s)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from scripts.local.standins import deliver, gemini_reply, gemini_request
+from scripts.local.standins import deliver, gemini_reply, gemini_request, gemini_signature
 from scripts.local.standins.google import GoogleError
 from scripts.local.standins.oauth import Issuer
 from scripts.local.standins.script import Entry, Script
@@ -71,10 +71,13 @@ class Gemini:
         counting = method == "countTokens"
         parsed = gemini_request.parse_count(body, vertex=vertex) if counting else gemini_request.parse_generate(body)
         reply = self.script.next_for(method)
+        if request.match_info["version"] == "v1":
+            gemini_request.refuse(body, reply.get("refuses", []))
         if refused := await deliver.scripted_error(request, reply):
             return refused
         if counting:
             return await deliver.whole(request, reply, reply.get("raw", _counted(parsed)))
+        gemini_signature.verify(parsed["contents"], model)
         stream = method == "streamGenerateContent"
         common = {"modelVersion": model, "responseId": f"local-{next(self._numbers)}"}
         chunks = gemini_reply.chunks(parsed, reply, common=common, stream=stream)

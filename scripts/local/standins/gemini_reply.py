@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scripts.local.standins import tokens
+from scripts.local.standins import gemini_signature, tokens
 from scripts.local.standins.script import Reply
 
 _LONG = re.compile(r"\b(novel|story|stories|essay)\b", re.IGNORECASE)
@@ -65,12 +65,12 @@ def chunks(request: dict[str, Any], reply: Reply, *, common: dict[str, Any], str
         return
     answer = think(request)
     prompt_tokens = count(request)
-    pieces = list(zip(*_texts(answer, reply, stream=stream), strict=True))
+    pieces = _pieces(answer, reply, stream=stream)
     done = 0
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
-        done += sum(tokens.count(text) for text in piece)
-        thoughts = 0 if "text" in reply or "chunks" in reply else answer.thoughts
+        done += sum(_count_part(part | {"thoughtSignature": ""}) for parts in piece for part in parts)
+        thoughts = 0 if {"text", "chunks", "calls"} & reply.keys() else answer.thoughts
         chunk = _said(piece, reply, answer.finish_reason if last else None, last=last)
         usage = _usage(prompt_tokens, 0 if "promptFeedback" in reply else done, thoughts)
         yield chunk | _override(usage, reply, number, last=last) | common
@@ -78,22 +78,44 @@ def chunks(request: dict[str, Any], reply: Reply, *, common: dict[str, Any], str
             return
 
 
+def _pieces(answer: Answer, reply: Reply, *, stream: bool) -> list[list[list[dict[str, Any]]]]:
+    """The parts of each candidate, piece by piece: texts, then what the script has the model add to the first."""
+    pieces = [[[{"text": text}] for text in piece] for piece in zip(*_texts(answer, reply, stream=stream), strict=True)]
+    added = _added(reply)
+    if stream:
+        return pieces + [[[part]] for part in added]
+    if not pieces:
+        return [[added]]
+    pieces[0][0] += added
+    return pieces
+
+
+def _added(reply: Reply) -> list[dict[str, Any]]:
+    calls = [{"functionCall": {"id": f"call-{at}"} | call} for at, call in enumerate(reply.get("calls", ()), start=1)]
+    signed = ([{"text": ""}] if reply.get("signText") else []) + calls[:1]
+    for part in signed:
+        part["thoughtSignature"] = gemini_signature.sign(part)
+    return [part for part in signed if "text" in part] + calls
+
+
 def _texts(answer: Answer, reply: Reply, *, stream: bool) -> list[list[str]]:
     """For each candidate the pieces of its text, all of the same number."""
     if "chunks" in reply:
         return [reply["chunks"] if stream else ["".join(reply["chunks"])]]
+    if "calls" in reply and "text" not in reply:
+        return []
     texts = (reply["text"],) if "text" in reply else answer.texts
     return [tokens.split(text, _STREAM_CHUNKS) if stream else [text] for text in texts]
 
 
-def _said(piece: tuple[str, ...], reply: Reply, finish_reason: str | None, *, last: bool) -> dict[str, Any]:
+def _said(piece: list[list[dict[str, Any]]], reply: Reply, finish_reason: str | None, *, last: bool) -> dict[str, Any]:
     if "candidates" in reply or "promptFeedback" in reply:
         return {name: reply[name] for name in ("candidates", "promptFeedback") if name in reply}
     if last and "finishReason" in reply:
         finish_reason = reply["finishReason"]
     candidates = []
-    for index, text in enumerate(piece):
-        candidate: dict[str, Any] = {"content": {"parts": [{"text": text}], "role": "model"}, "index": index}
+    for index, parts in enumerate(piece):
+        candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": index}
         candidates.append(candidate | ({"finishReason": finish_reason} if finish_reason else {}))
     return {"candidates": candidates}
 

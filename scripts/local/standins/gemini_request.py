@@ -7,15 +7,26 @@ from scripts.local.standins.google import GoogleError
 
 # An object lists its fields, a list holds its items' shape, None takes anything.
 _PART = dict.fromkeys(
-    "text inlineData fileData functionCall functionResponse executableCode codeExecutionResult thought "
-    "thoughtSignature videoMetadata mediaResolution partMetadata toolCall toolResponse".split()
-) | {"text": str, "inlineData": {"mimeType": str, "data": str, "displayName": str}}
+    "fileData executableCode codeExecutionResult thought videoMetadata mediaResolution partMetadata toolCall "
+    "toolResponse".split()
+) | {
+    "text": str,
+    "thoughtSignature": str,
+    "inlineData": {"mimeType": str, "data": str, "displayName": str},
+    "functionCall": {"id": str, "name": str, "args": None},
+    "functionResponse": dict.fromkeys("id name response parts willContinue scheduling".split()),
+}
 _CONTENT = {"role": str, "parts": [_PART]}
 _CONFIG = dict.fromkeys(
     "topP topK seed stopSequences responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty "
-    "responseLogprobs logprobs enableEnhancedCivicAnswers responseModalities speechConfig thinkingConfig imageConfig "
+    "responseLogprobs logprobs enableEnhancedCivicAnswers responseModalities speechConfig imageConfig "
     "mediaResolution audioTimestamp audioTranscriptionConfig continuationToken routingConfig modelConfig".split()
-) | {"temperature": float, "candidateCount": int, "maxOutputTokens": int}
+) | {
+    "temperature": float,
+    "candidateCount": int,
+    "maxOutputTokens": int,
+    "thinkingConfig": {"thinkingLevel": str, "thinkingBudget": int, "includeThoughts": None},
+}
 _TOOL = dict.fromkeys(
     "functionDeclarations googleSearch googleSearchRetrieval codeExecution urlContext computerUse fileSearch "
     "googleMaps mcpServers retrieval enterpriseWebSearch".split()
@@ -26,7 +37,11 @@ _GENERATE = {
     "generationConfig": _CONFIG,
     "safetySettings": [dict.fromkeys(["category", "threshold", "method"])],
     "tools": [_TOOL],
-    "toolConfig": None,
+    "toolConfig": {
+        "functionCallingConfig": {"mode": str, "allowedFunctionNames": [str]},
+        "retrievalConfig": None,
+        "includeServerSideToolInvocations": None,
+    },
     "cachedContent": str,
     "serviceTier": str,
     "store": None,
@@ -51,6 +66,19 @@ def parse_generate(body: object) -> dict[str, Any]:
     _range(config, "candidateCount", 1, 8, "candidate_count must be in the range [1, 8].")
     _range(config, "maxOutputTokens", 1, 2**31 - 1, "max_output_tokens must be positive.")
     return request
+
+
+def refuse(body: object, names: list[str]) -> None:
+    """Play a version of the API that does not know these fields.
+
+    Raises:
+        GoogleError: 400, in the service's words: the body holds one of them.
+    """
+    request: dict[str, Any] = _parse(body, _GENERATE, "")
+    for where, fields in (("", request), (" at 'generation_config'", request.get("generationConfig", {}))):
+        for name in names:
+            if name in fields:
+                raise _invalid(f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
 
 
 def parse_count(body: object, *, vertex: bool) -> dict[str, Any]:

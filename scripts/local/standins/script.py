@@ -10,6 +10,8 @@ Reply = Mapping[str, Any]
 Entry = dict[str, Any]
 
 # A reply leaves out what is to be as if unscripted; a null in `usage` or `finishReason` leaves that out of the answer.
+# `calls` are functionCalls as on the wire, after the text: each gets an id, the first a signature. `signText` signs the
+# text, in an empty part of its own. `refuses` names fields that v1 of the API is not to know.
 FIELDS: dict[str, tuple[type, ...]] = {
     "for": (str,),
     "status": (int,),
@@ -18,6 +20,9 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "dropAfter": (str, int),
     "body": (str,),
     "text": (str,),
+    "signText": (bool,),
+    "calls": (list,),
+    "refuses": (list,),
     "chunks": (list,),
     "usage": (dict, type(None)),
     "usages": (list,),
@@ -81,7 +86,7 @@ def _check(reply: object) -> None:
     for name, value in reply.items():
         if name not in FIELDS:
             raise BadScript(f"unknown field {name!r}; known are {', '.join(FIELDS)}")
-        if not isinstance(value, FIELDS[name]) or isinstance(value, bool):
+        if not isinstance(value, FIELDS[name]) or (isinstance(value, bool) and bool not in FIELDS[name]):
             raise BadScript(f"field {name!r} cannot be {value!r}")
     drop = reply.get("dropAfter", 0)
     if isinstance(drop, str) and drop not in {"headers", "nothing"}:
