@@ -128,7 +128,7 @@ FAILURES: dict[str, tuple[dict[str, Any], type[errors.Refused], int]] = {
     "504": ({"status": 504}, errors.DeadlineExceeded, ESTIMATE),
     "302": ({"status": 302, "body": ""}, errors.ModelUnavailable, ESTIMATE),
     "a 400 that is about the project": (
-        {"status": 400, "error": {"code": 400, "status": "FAILED_PRECONDITION", "message": "Location is not supported"}},
+        {"status": 400, "error": {"code": 400, "status": "FAILED_PRECONDITION", "message": "No such location"}},
         errors.ModelUnavailable,
         0,
     ),

@@ -1,4 +1,4 @@
-"""What is charged, and what the client gets for it, at every end of a call: the pure code, with values for its edges."""
+"""What is charged, and what the client gets for it, at every end of a call: with fakes for the edges."""
 
 import json
 import time
@@ -101,7 +101,7 @@ class Tank:
         self.drawn += tokens
         return Draw(share=share, lots=())
 
-    def give_back(self, draw: Draw, tokens: int) -> None:
+    def give_back(self, _draw: Draw, tokens: int) -> None:
         self.drawn -= tokens
 
 
@@ -118,22 +118,22 @@ class Model:
     asked: list[str] = field(default_factory=list)
     left: int = 0
 
-    def look(self, model: str) -> None:
+    def look(self, _model: str) -> None:
         if self.known:
             raise self.known
 
-    def count(self, request: Request, *, deadline_s: float) -> int:
+    def count(self, *_: object, **__: object) -> int:
         self.asked.append("count")
         if isinstance(self.count_is, ModelFailure):
             raise self.count_is
         return self.count_is
 
-    def generate(self, request: Request, *, deadline_s: float) -> Chunk:
+    def generate(self, *_: object, **__: object) -> Chunk:
         self.asked.append("generate")
         (step,) = self.steps
         return cast("Chunk", _told(step))
 
-    def stream(self, request: Request, *, deadline_s: float) -> "Model":
+    def stream(self, *_: object, **__: object) -> "Model":
         self.asked.append("stream")
         self._rest: Iterator[Step] = iter(self.steps)
         return self
@@ -201,7 +201,7 @@ def blocked(used: int | None = None) -> Chunk:
 
 
 # What came, whole or in pieces: what is charged, and the end that the client sees.
-ENDS: dict[str, tuple[list[Step], int, str | None | type[Refused]]] = {
+ENDS: dict[str, tuple[list[Step], int, str | type[Refused] | None]] = {
     "an answer": ([said("hi", "STOP", 20)], 20, "STOP"),
     "above the estimate": ([said("hi", "STOP", 900)], 900, "STOP"),
     "without usage": ([said("hi", "STOP")], ESTIMATE, "STOP"),
@@ -222,7 +222,7 @@ ENDS: dict[str, tuple[list[Step], int, str | None | type[Refused]]] = {
     "dropped": ([failure.broken()], ESTIMATE, ModelUnavailable),
     "a fault of our own": ([KeyError("secret")], ESTIMATE, Internal),
 }
-IN_PIECES: dict[str, tuple[list[Step], int, str | None | type[Refused]]] = {
+IN_PIECES: dict[str, tuple[list[Step], int, str | type[Refused] | None]] = {
     "no event": ([], ESTIMATE, ModelUnavailable),
     "the last usage": ([said("a", None, 90), said("b", "STOP", 20)], 20, "STOP"),
     "usage after the finish": ([said("a", "STOP"), said(None, None, 20)], 20, "STOP"),
@@ -242,7 +242,7 @@ CASES = [(name, False, *case) for name, case in ENDS.items()] + [
 
 @pytest.mark.parametrize(("name", "streamed", "steps", "charged", "end"), CASES, ids=lambda value: str(value)[:40])
 def test_every_end_is_settled_once_and_told(
-    name: str, streamed: bool, steps: list[Step], charged: int, end: str | None | type[Refused]
+    name: str, streamed: bool, steps: list[Step], charged: int, end: str | type[Refused] | None
 ) -> None:
     scene, model = Scene(), Model(steps)
 
