@@ -34,7 +34,7 @@ def test_a_turn_is_kept_as_it_came() -> None:
 
 
 def test_of_a_stream_plain_texts_are_joined_and_signatures_survive() -> None:
-    pieces = [
+    pieces: list[list[object]] = [
         [{"text": "one "}],
         [{"text": "two"}, {"text": "why", "thought": True}],
         [{"text": "because", "thought": True}],
