@@ -180,13 +180,13 @@ class ModelInput(Refused):
 class ModelUnavailable(Refused):
     code, reason = Code.UNAVAILABLE, Reason.MODEL
     text = "The model did not answer."
-    advice = "Retry later with a new `requestId`; `charged` tells what the attempt cost."
+    advice = "Retry with a new `requestId`, after `retryAfterSeconds` if given; `charged` tells what the attempt cost."
 
 
 class ModelPaused(Refused):
     code, reason, our_fault = Code.UNAVAILABLE, Reason.MODEL_PAUSED, True
-    text = "The model is paused: a spend cap of the project was reached."
-    advice = "Retrying does not help until the owner of the app lifts the cap; nothing was charged."
+    text = "The model is paused: the project's spend cap was reached, or its credits or billing ended."
+    advice = "Retrying does not help until the owner of the app lifts the cap or pays; nothing was charged."
 
 
 class DeadlineExceeded(Refused):
@@ -222,7 +222,7 @@ class Misconfigured(Refused):
 class Internal(Refused):
     code, reason, our_fault = Code.INTERNAL, Reason.INTERNAL, True
     text = "INTERNAL"
-    advice = "Report it; the log holds the type and the frames."
+    advice = "Report it; the log holds the type and the frames. `charged`, where given, tells what the call cost."
 
 
 KINDS: tuple[type[Refused], ...] = tuple(

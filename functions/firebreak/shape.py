@@ -3,11 +3,12 @@
 import json
 import re
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from flask import Request
 from werkzeug.exceptions import HTTPException
 
+from firebreak import strict_json
 from firebreak.errors import Malformed
 from firebreak.patience import at_most
 
@@ -18,15 +19,10 @@ PIECE = 65_536
 # How long a client may take to send its body, and what is left of one that is refused.
 BODY_S = 15.0
 DISCARD_S = 5.0
-COMMA = ord(",")
-MAX_DIGITS = 20
 # Small values take a hundred times their bytes in memory: a body within its size could fill an instance's.
 MAX_VALUES = 20_000
 WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
-# A string that never ends is taken whole too: tried again from each of its quotes, it would cost quadratic time.
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_OTHERS = bytes(byte for byte in range(256) if byte not in b"[]{},")
 
 
 def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -67,15 +63,13 @@ def _body(request: Request, max_bytes: int) -> bytes:
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    structure = _STRINGS.sub(b"", body).translate(None, _OTHERS)
+    structure = strict_json.structure(body)
     if len(structure) > MAX_VALUES:
         raise Malformed(f"The JSON must not hold more than {MAX_VALUES} values.")
-    if _too_deep(structure):
+    if strict_json.deeper(structure, MAX_DEPTH):
         raise Malformed(f"The JSON must not be nested deeper than {MAX_DEPTH}.")
     try:
-        value = json.loads(
-            body.decode(), parse_constant=_no_constant, parse_int=_bounded_int, parse_float=_finite_float
-        )
+        value = strict_json.loads(body)
         if rb"\u" in body:
             # An escaped lone surrogate parses, and breaks whatever encodes it later.
             json.dumps(value, ensure_ascii=False).encode()
@@ -84,17 +78,6 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
     except ValueError as error:
         raise Malformed("The body must be valid JSON.") from error
     return value
-
-
-def _too_deep(structure: bytes) -> bool:
-    """Whether brackets and commas are nested deeper than allowed, found without parsing: a parser recurses."""
-    depth = 0
-    for byte in structure:
-        if byte != COMMA:
-            depth += 1 if byte in b"[{" else -1
-        if depth > MAX_DEPTH:
-            return True
-    return False
 
 
 def _decoded(value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -110,20 +93,3 @@ def _decoded(value: Any) -> Any:  # noqa: ANN401 - any JSON value
             raise Malformed("A 64-bit integer must be wrapped as {@type, value} with its digits as a string.")
         return int(text)
     return {key: _decoded(item) for key, item in value.items()}
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _bounded_int(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError("integer too long")
-    return int(digits)
-
-
-def _finite_float(digits: str) -> float:
-    value = float(digits)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError("number out of range")
-    return value

@@ -167,7 +167,7 @@ def test_a_request_id_buys_one_stream(platform: Platform, gemini: StandIn) -> No
 
 
 def test_a_model_that_fails_before_its_first_chunk_is_told_with_the_charge(platform: Platform, gemini: StandIn) -> None:
-    gemini.script({"status": 429}, {"status": 500}, {"dropAfter": "nothing"})
+    gemini.script({"status": 500}, {"dropAfter": "nothing"}, {"status": 401})
 
     events = platform.call(HELLO, HELLO, HELLO)
 
@@ -175,7 +175,7 @@ def test_a_model_that_fails_before_its_first_chunk_is_told_with_the_charge(platf
     assert kinds(events) == ["refused"] * 3
     assert {event["code"] for event in refused} == {"unavailable"}
     assert {event["details"]["reason"] for event in refused} == {"model"}
-    assert [event["details"]["charged"] for event in refused] == [0, ESTIMATE, ESTIMATE]
+    assert [event["details"]["charged"] for event in refused] == [ESTIMATE, ESTIMATE, 0]
 
 
 def test_a_model_that_fails_in_mid_stream_is_told_after_its_chunks(platform: Platform, gemini: StandIn) -> None:

@@ -88,6 +88,25 @@ def test_an_ordinary_call_of_the_same_function_gets_just_the_result(
     assert gemini.log()[0]["method"] == "generateContent"
 
 
+@pytest.fixture
+def serve(stack: Stack, tmp_path: Path) -> Iterator[Callable[..., Deployed]]:
+    """Starts `generate` with settings of its own."""
+    servers: list[AbstractContextManager[Deployed]] = []
+
+    def start(**env: str | None) -> Deployed:
+        context = deployed("generate", stack, tmp_path / f"log-{len(servers)}", env=env)
+        servers.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in servers:
+        context.__exit__(None, None, None)
+
+
+STOPPED = {"candidates": [{"content": {"role": "model", "parts": [{"text": "a"}]}, "finishReason": "STOP"}]}
+# What these tell is remembered for a while: they get an instance of their own.
+REMEMBERED = ("refused by the front", "with a cap reached")
+
 # How a stream ends: the script, what the client sees last, what is charged.
 ENDINGS: dict[str, tuple[dict[str, Any], str, int]] = {
     "normally": ({"chunks": ["a", "b"], "usage": usage(3, 9)}, "STOP", 12),
@@ -104,6 +123,29 @@ ENDINGS: dict[str, tuple[dict[str, Any], str, int]] = {
         ESTIMATE,
     ),
     "without usage": ({"chunks": ["a", "b"], "usage": None}, "STOP", ESTIMATE),
+    "open long after the answer was complete": (
+        {"raw": [{**STOPPED, "usageMetadata": usage(3, 9)}, {}], "chunkDelayMs": 60_000},
+        "STOP",
+        ESTIMATE,
+    ),
+    "dropped after the answer was complete": (
+        {"raw": [{**STOPPED, "usageMetadata": usage(3, 9)}, {}], "dropAfter": 1},
+        "STOP",
+        ESTIMATE,
+    ),
+    "with an error event after the answer was complete": (
+        {"raw": [{**STOPPED, "usageMetadata": usage(3, 900)}, {"error": {"code": 500, "message": "Internal."}}]},
+        "STOP",
+        903,
+    ),
+    "with a blocked prompt": (
+        {"raw": [{"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage(3, 0)}]},
+        "SAFETY",
+        3,
+    ),
+    "without an event": ({"body": ""}, "model", ESTIMATE),
+    "with events that say nothing": ({"raw": [{}, {"hello": "world"}]}, "model", ESTIMATE),
+    "with JSON that is no event": ({"body": "{}"}, "model", ESTIMATE),
     "refused by the front": ({"status": 429}, "model", 0),
     "with a bad request": ({"status": 400}, "model-input", 0),
     "with a cap reached": (
@@ -158,19 +200,25 @@ def saw(ending: str, seen: Event | str, charged: int | str) -> None:
         client = f"an error event: `{seen['error']['status'].lower().replace('_', '-')}`, "
         client += f"reason `{seen['error']['details']['reason']}`"
     if isinstance(charged, int):
-        usage = "its usage" if "result" in seen else "the most usage that it told"
+        usage = "its usage" if "result" in seen and charged < ESTIMATE else "the most usage that it told"
         charged = {0: "nothing", ESTIMATE: "the estimate"}.get(charged, usage)
     SEEN[ending] = f"| {ending} | {client} | {charged} |"
 
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_every_end_of_a_stream_is_settled_once(
-    name: str, generate: Deployed, headers: Headers, gemini: StandIn, look: Look
+    name: str,
+    generate: Deployed,
+    serve: Callable[..., Deployed],
+    headers: Headers,
+    gemini: StandIn,
+    look: Look,
 ) -> None:
     script, end, charged = ENDINGS[name]
+    server = serve() if name in REMEMBERED else generate
     gemini.script(script)
 
-    with streaming(generate, HELLO, headers) as stream:
+    with streaming(server, HELLO, headers) as stream:
         event = last(stream.all())
 
     if "result" in event:
@@ -215,21 +263,6 @@ def test_every_refusal_is_an_error_event_with_status_200(
     assert [event["error"]["status"] for event in events if event] == [status]
     assert last(events)["error"]["details"]["reason"] == reason
     assert gemini.log() == []
-
-
-@pytest.fixture
-def serve(stack: Stack, tmp_path: Path) -> Iterator[Callable[..., Deployed]]:
-    """Starts `generate` with settings of its own."""
-    servers: list[AbstractContextManager[Deployed]] = []
-
-    def start(**env: str | None) -> Deployed:
-        context = deployed("generate", stack, tmp_path / f"log-{len(servers)}", env=env)
-        servers.append(context)
-        return context.__enter__()
-
-    yield start
-    for context in servers:
-        context.__exit__(None, None, None)
 
 
 def test_our_deadline_ends_a_stream_that_drips(

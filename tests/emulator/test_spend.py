@@ -119,7 +119,7 @@ def test_an_answer_is_charged_what_it_used(
 FAILURES: dict[str, tuple[dict[str, Any], type[errors.Refused], int]] = {
     "400": ({"status": 400}, errors.ModelInput, 0),
     "401": ({"status": 401}, errors.ModelUnavailable, 0),
-    "402": ({"status": 402}, errors.ModelUnavailable, 0),
+    "402": ({"status": 402}, errors.ModelPaused, 0),
     "403": ({"status": 403}, errors.ModelUnavailable, 0),
     "404": ({"status": 404}, errors.ModelUnavailable, 0),
     "429": ({"status": 429}, errors.ModelUnavailable, 0),
@@ -128,6 +128,28 @@ FAILURES: dict[str, tuple[dict[str, Any], type[errors.Refused], int]] = {
     "503": ({"status": 503}, errors.ModelUnavailable, ESTIMATE),
     "504": ({"status": 504}, errors.DeadlineExceeded, ESTIMATE),
     "302": ({"status": 302, "body": ""}, errors.ModelUnavailable, ESTIMATE),
+    "a 400 that is about the project": (
+        {"status": 400, "error": {"code": 400, "status": "FAILED_PRECONDITION", "message": "No such location"}},
+        errors.ModelUnavailable,
+        0,
+    ),
+    "nothing at all": ({"body": ""}, errors.ModelUnavailable, ESTIMATE),
+    "an empty object": ({"body": "{}"}, errors.ModelUnavailable, ESTIMATE),
+    "a list": ({"body": "[]"}, errors.ModelUnavailable, ESTIMATE),
+    "null": ({"body": "null"}, errors.ModelUnavailable, ESTIMATE),
+    "JSON of something else": ({"body": '{"hello": "world"}'}, errors.ModelUnavailable, ESTIMATE),
+    "an error with status 200": ({"raw": {"error": {"code": 500}}}, errors.ModelUnavailable, ESTIMATE),
+    "an enum as a number": (
+        {"raw": {"candidates": [{"finishReason": 1}], "usageMetadata": {"totalTokenCount": 3}}},
+        errors.ModelUnavailable,
+        ESTIMATE,
+    ),
+    "a number that is none": (
+        {"body": '{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {"x": NaN}}}]}}]}'},
+        errors.ModelUnavailable,
+        ESTIMATE,
+    ),
+    "nested too deep": ({"body": "[" * 100_000 + "]" * 100_000}, errors.ModelUnavailable, ESTIMATE),
     "junk": ({"body": "<html>"}, errors.ModelUnavailable, ESTIMATE),
     "dropped before the headers": ({"dropAfter": "nothing"}, errors.ModelUnavailable, ESTIMATE),
     "dropped after the headers": ({"dropAfter": "headers"}, errors.ModelUnavailable, ESTIMATE),
@@ -198,9 +220,10 @@ class Broken(Gemini):
 def test_a_fault_of_our_own_is_charged_at_the_estimate(
     run: Run, counting: CountingLedger, direct: firestore.Client, uid: str
 ) -> None:
-    with pytest.raises(RuntimeError):
+    with pytest.raises(errors.Internal) as refused:
         run(gemini=Broken(Developer(api_key="local"), host="127.0.0.1:9"))
 
+    assert refused.value.details["charged"] == ESTIMATE
     assert_settled_once(counting, direct, uid, ESTIMATE)
 
 
@@ -255,16 +278,41 @@ def test_a_count_that_does_not_fit_either_is_refused_after_one_count(
     assert [entry["method"] for entry in gemini.log()] == ["countTokens"]
 
 
-def test_a_count_that_fails_refuses(
-    run: Run, counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid: str
+@pytest.mark.parametrize("reply", [{"status": 429}, {"status": 503}, {"status": 504}, {"dropAfter": "nothing"}])
+def test_a_count_that_fails_for_a_moment_says_nothing_of_the_bucket(
+    reply: dict[str, Any],
+    run: Run,
+    counting: CountingLedger,
+    gemini: StandIn,
+    direct: firestore.Client,
+    uid: str,
 ) -> None:
     counting.reserve(uid, "before", Ask(estimate=LIMIT - 1_000, limit=LIMIT, model="m"))
-    gemini.script({"for": "countTokens", "status": 503})
+    gemini.script({"for": "countTokens", **reply})
 
-    with pytest.raises(errors.BucketEmpty):
+    with pytest.raises(errors.ModelUnavailable) as refused:
         run(prompt="four score and " * 80)
 
+    assert refused.value.details == {"reason": "model", "retryAfterSeconds": 2, "charged": 0}
     assert list(books(direct, uid).calls) == ["before"]
+
+
+def test_while_a_limit_of_the_model_is_known_it_is_asked_no_more_and_nothing_is_held(
+    run: Run, gemini: StandIn, direct: firestore.Client, uid: str
+) -> None:
+    wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "33.2s"}
+    gemini.script({"status": 429, "error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": [wait]}})
+    refusals = []
+
+    for prompt in ("hi", "hi", "four score and " * 80):
+        with pytest.raises(errors.ModelUnavailable) as refused:
+            run(prompt=prompt)
+        refusals.append(refused.value.details)
+
+    assert refusals[0] == {"reason": "model", "retryAfterSeconds": 34, "charged": 0}
+    assert all(0 < int(details["retryAfterSeconds"]) <= 34 for details in refusals)
+    assert [entry["method"] for entry in gemini.log()] == ["generateContent"]
+    assert list(books(direct, uid).calls) == ["r"]
 
 
 @pytest.mark.parametrize(("version", "sent"), [("v1", "v1"), ("v1beta", "v1beta1")])
@@ -354,14 +402,17 @@ def test_media_that_cannot_be_counted_are_not_sent(
 def test_a_schema_and_tools_are_passed_on_and_calls_come_back(run: Run, gemini: StandIn) -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     tools = [{"functionDeclarations": [{"name": "look_up", "description": "Looks it up."}]}]
-    call = {"functionCall": {"name": "look_up", "args": {"what": "fire"}}}
+    call = {"functionCall": {"id": "c1", "name": "look_up", "args": {"what": "fire"}}, "thoughtSignature": "c2ln"}
     gemini.script(
         {"raw": {"candidates": [{"content": {"parts": [call]}, "finishReason": "STOP"}], "usageMetadata": usage(9, 4)}}
     )
 
     answer = run(responseSchema=schema, tools=tools)
 
-    assert answer["functionCalls"] == [{"name": "look_up", "args": {"what": "fire"}}]
+    assert answer["functionCalls"] == [
+        {"name": "look_up", "args": {"what": "fire"}, "id": "c1", "thoughtSignature": "c2ln"}
+    ]
+    assert answer["content"] == {"role": "model", "parts": [call]}
     (request,) = gemini.log()
     assert request["body"]["generationConfig"]["responseJsonSchema"] == schema
     assert request["body"]["generationConfig"]["responseMimeType"] == "application/json"
@@ -453,7 +504,7 @@ def test_a_field_that_v1_does_not_know_is_ours_free_and_the_log_names_the_knob(
     assert_settled_once(counting, direct, uid, 0)
     event = json.loads(capsys.readouterr().out)
     assert (event["message"], event["severity"], event["ours"]) == ("firebreak.model", "ERROR", True)
-    assert f"GEMINI_API_VERSION must name a version of the API that knows {field}" in event["reason"]
+    assert f"GEMINI_API_VERSION must name a version of the API that knows {field}" in event["cause"]
 
 
 def test_another_version_of_the_api_knows_them(run: Run, gemini: StandIn) -> None:
@@ -502,7 +553,7 @@ def test_a_pause_by_a_spend_cap_is_told_apart_from_a_rate_limit(run: Run, gemini
     with pytest.raises(errors.ModelPaused) as refused:
         run()
 
-    assert refused.value.details == {"reason": "model-paused", "charged": 0}
+    assert refused.value.details == {"reason": "model-paused", "retryAfterSeconds": 60, "charged": 0}
 
 
 def assert_settled_once(ledger: CountingLedger, client: firestore.Client, uid: str, charged: int) -> None:

@@ -74,36 +74,59 @@ def test_what_was_not_said_is_answered_as_zero() -> None:
     }
 
 
-def test_a_finished_answer_costs_its_last_usage() -> None:
-    tally = Tally(estimate=100).see(Usage(total=70), finished=False).see(Usage(total=20), finished=True)
-
-    assert tally.charge == 20
-
-
-def test_usage_that_comes_after_the_finish_counts() -> None:
-    assert Tally(estimate=100).see(None, finished=True).see(Usage(total=20), finished=False).charge == 20
+def seen(*told: tuple[Usage | None, bool], ended: bool = True, estimate: int = 100, price: Price = FLAT) -> Tally:
+    """The tally of these chunks, each with its usage and whether it said that it was the end."""
+    tally = Tally(estimate=estimate, price=price)
+    for usage, finished in told:
+        tally = tally.see(usage, finished=finished)
+    return tally.end() if ended else tally
 
 
-def test_usage_of_an_early_chunk_is_not_that_of_the_answer() -> None:
-    tally = Tally(estimate=100).see(Usage(total=6), finished=False).see(None, finished=True)
+LOW, HIGH, HUGE = Usage(total=20), Usage(total=70), Usage(total=170)
+CHARGED: dict[str, tuple[Tally, int]] = {
+    "nothing yet": (Tally(estimate=100), 100),
+    "one whole answer": (seen((LOW, True)), 20),
+    "the last usage, not the most": (seen((HUGE, False), (LOW, True)), 20),
+    "usage after the finish": (seen((None, True), (LOW, False)), 20),
+    "usage of a chunk after the finish replaces its own": (seen((HIGH, True), (LOW, False)), 20),
+    "a last chunk without usage after one with it": (seen((LOW, True), (None, False)), 20),
+    "usage of an early chunk only": (seen((LOW, False), (None, True)), 100),
+    "usage of an early chunk only, above the estimate": (seen((HUGE, False), (None, True)), 170),
+    "a second finish without usage": (seen((LOW, True), (None, True)), 20),
+    "no usage": (seen((None, True)), 100),
+    "no finish": (seen((LOW, False)), 100),
+    "no finish, and more than the estimate": (seen((HUGE, False), (LOW, False)), 170),
+    "finished, but cut off": (seen((LOW, True), ended=False), 100),
+    "finished, but cut off after more than the estimate": (seen((HUGE, False), (LOW, True), ended=False), 170),
+    "above the estimate": (seen((HUGE, True)), 170),
+    "usage that cannot be": (seen((Usage(prompt=-5, total=1), True)), 100),
+    "usage that cannot be after one that can": (seen((HUGE, False), (Usage(total=-1), True)), 170),
+    "weighed": (seen((LOW, True), price=Price(short=Weights(output=3 * ONE))), 60),
+    "weighed, and cut off": (seen((HIGH, True), price=Price(short=Weights(output=3 * ONE)), ended=False), 210),
+}
 
-    assert tally.charge == 100
+
+@pytest.mark.parametrize("name", CHARGED)
+def test_only_the_last_usage_of_an_answer_that_ended_is_its_charge(name: str) -> None:
+    tally, charge = CHARGED[name]
+
+    assert tally.charge == charge
 
 
-def test_a_finished_answer_without_usage_costs_the_estimate() -> None:
-    assert Tally(estimate=100).see(None, finished=True).charge == 100
-
-
-def test_an_unfinished_answer_costs_the_estimate_and_never_less_than_the_most_seen() -> None:
-    tally = Tally(estimate=100).see(Usage(total=20), finished=False)
-    assert tally.charge == 100
-
-    tally = tally.see(Usage(total=170), finished=False).see(Usage(total=30), finished=False)
-    assert tally.charge == 170
-
-
-def test_usage_that_cannot_be_leaves_the_estimate() -> None:
-    assert Tally(estimate=100).see(Usage(prompt=-5, total=1), finished=True).charge == 100
+@pytest.mark.parametrize(
+    ("usage", "believed"),
+    [
+        (Usage(prompt=0), True),
+        (Usage(prompt=2**21), True),
+        (Usage(prompt=2**21 + 1), False),
+        (Usage(total=2**21 + 1), False),
+        (Usage(prompt=2**20, output=2**20), True),
+        (Usage(prompt=2**20, output=2**20 + 1), False),
+        (Usage(thought=-1), False),
+    ],
+)
+def test_no_more_is_believed_than_fits_a_context_window(usage: Usage, believed: bool) -> None:
+    assert usage.believable is believed
 
 
 @given(USAGES)

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from firebreak.attest import User
 from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
-from firebreak.errors import Blocked, BucketEmpty, Contention, PoolEmpty, Refused, StoreUnavailable, TooLarge
+from firebreak.errors import (
+    Blocked,
+    BucketEmpty,
+    Contention,
+    DeadlineExceeded,
+    ModelUnavailable,
+    PoolEmpty,
+    Refused,
+    StoreUnavailable,
+    TooLarge,
+)
 from firebreak.events import Event, Severity, emit, shadowed
 from firebreak.gemini import estimate
 from firebreak.gemini.client import Gemini
@@ -18,6 +28,8 @@ from firebreak.settings import Settings
 from firebreak.tiers import daily_limit, tier_name
 
 COUNT_DEADLINE_S = 5.0
+# When to try again where the model could not count for a moment.
+COUNT_RETRY_S = 2
 
 # What shadow mode admits. A duplicate is not a limit: the client asked for it not to run twice.
 LIMITS = (PoolEmpty, BucketEmpty, TooLarge, Blocked, Contention, StoreUnavailable)
@@ -77,8 +89,13 @@ def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, 
     """Draw from the pool and reserve; in shadow mode a call passes that the limits refuse.
 
     Raises:
-        Refused: of the pool or the bucket; or of the model, if it was asked to count and would not. Nothing is drawn.
+        Refused: of the pool or the bucket; or of the model, if it was asked to count and would not, or is known to
+            refuse for a while yet. Nothing is drawn.
     """
+    try:
+        gemini.look(request.model)
+    except ModelFailure as known:
+        raise known.refused(charged=0) from known
     try:
         return _Admission(request, request_id, payer, ledger, gemini, pool).reserve()
     except LIMITS as refusal:
@@ -91,7 +108,15 @@ def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, 
 def report(failure: ModelFailure, model: str) -> None:
     """Log why the model gave no answer."""
     severity = Severity.ERROR if failure.ours else Severity.WARNING
-    emit(Event.MODEL, severity=severity, reason=str(failure), status=failure.status, ours=failure.ours, model=model)
+    emit(
+        Event.MODEL,
+        severity=severity,
+        reason=str(failure),
+        status=failure.status,
+        ours=failure.ours,
+        model=model,
+        cause=failure.cause,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +137,7 @@ class _Admission:
         except (BucketEmpty, TooLarge) as refusal:
             if int(refusal.details["remaining"]) < estimate.most_of_the_answer(self.request, self.payer.price):
                 raise
-            counted = self._count(refusal)
+            counted = self._count()
             if counted >= estimate.prompt_bound(self.request):
                 raise
             return self._reserve(counted=counted)
@@ -136,7 +161,7 @@ class _Admission:
         self.ledger.check(self.payer.uid, self.request_id, self._ask(least))
         draw = self._draw(least)
         try:
-            return self._count(None)
+            return self._count()
         finally:
             self._give_back(draw, least)
 
@@ -157,9 +182,16 @@ class _Admission:
         payer = self.payer
         return Ask(estimate=bound, limit=payer.limit, model=self.request.model, percent=payer.percent)
 
-    def _count(self, refusal: Refused | None) -> int:
+    def _count(self) -> int:
         try:
             return self.gemini.count(self.request, deadline_s=COUNT_DEADLINE_S)
         except ModelFailure as failure:
             report(failure, self.request.model)
-            raise refusal or failure.refusal() from failure
+            raise _uncounted(failure) from failure
+
+
+def _uncounted(failure: ModelFailure) -> Refused:
+    """The refusal of a call that could not be counted: it cost nothing, and says nothing of what the user has left."""
+    if failure.refusal not in (ModelUnavailable, DeadlineExceeded) or failure.retry_after_s is not None:
+        return failure.refused(charged=0)
+    return ModelUnavailable(retry_after_s=None if failure.ours else COUNT_RETRY_S, charged=0)

@@ -1,19 +1,19 @@
 """The bill of one call: opened by a reserve, written as the answer comes in, closed by one settle."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from firebreak.bucket.ledger import Ledger
 from firebreak.bucket.settle import UNBOOKED
-from firebreak.errors import Refused
-from firebreak.events import Event, Severity, emit, note
+from firebreak.errors import Internal, Refused
+from firebreak.events import Event, Severity, emit, note, unhandled
 from firebreak.gemini import estimate
 from firebreak.gemini.admit import Account, admit, report
+from firebreak.gemini.answer import Chunk, content
 from firebreak.gemini.client import Gemini
-from firebreak.gemini.failure import ModelFailure
-from firebreak.gemini.message import Chunk
+from firebreak.gemini.failure import ModelFailure, broken
 from firebreak.gemini.prices import Tally
 from firebreak.gemini.request import Request
 from firebreak.pool import Pool
@@ -31,6 +31,11 @@ class Bill:
         self.remaining: int | None = None
 
     @property
+    def model(self) -> str:
+        """The model that was asked."""
+        return self._request.model
+
+    @property
     def charge(self) -> int:
         """Bucket tokens that the call costs, as far as is known."""
         return 0 if self._free else self._tally.charge
@@ -40,16 +45,31 @@ class Bill:
         """Usage as the callable answers it."""
         return self._tally.usage.as_json()
 
+    @property
+    def finished(self) -> bool:
+        """Whether the model said that its answer is complete."""
+        return self._tally.finished
+
     def see(self, chunk: Chunk) -> None:
         """Take in the answer, or a piece of it."""
         self._chunks.append(chunk)
-        self._tally = self._tally.see(chunk.usage, finished=chunk.finish_reason is not None)
+        self._tally = self._tally.see(chunk.usage, finished=chunk.done)
+
+    def end(self) -> None:
+        """The answer came to its end: nothing was cut off.
+
+        Raises:
+            ModelFailure: there was nothing in it.
+        """
+        if all(chunk.says_nothing for chunk in self._chunks):
+            raise broken("empty")
+        self._tally = self._tally.end()
 
     def failed(self, failure: ModelFailure) -> Refused:
         """The refusal of a call without an answer; it is free only if nothing of it can have run."""
         report(failure, self._request.model)
         self._free = not failure.may_be_billed and not self._chunks
-        return self.refused(failure.refusal)
+        return failure.refused(charged=self.charge)
 
     def refused(self, kind: type[Refused]) -> Refused:
         """A refusal in the middle of a call, which tells what it cost."""
@@ -58,17 +78,28 @@ class Bill:
     def result(self) -> dict[str, Any]:
         """The whole answer, as the callable gives it."""
         calls = [call for chunk in self._chunks for call in chunk.calls]
-        finished = [chunk.finish_reason for chunk in self._chunks if chunk.finish_reason is not None]
+        blocked = _last(chunk.block_reason for chunk in self._chunks)
+        turn = content(self._chunks)
         return {
             "text": "".join(chunk.text for chunk in self._chunks),
             **({"functionCalls": calls} if calls else {}),
-            "finishReason": finished[-1] if finished else None,
-            "model": self._chunks[-1].model if self._chunks else self._request.model,
+            **({"content": turn} if turn else {}),
+            **({"thoughtsOnly": True} if self._thoughts_only(turn) else {}),
+            "finishReason": _last(chunk.finish_reason for chunk in self._chunks) or blocked,
+            **({"blockReason": blocked} if blocked else {}),
+            "model": _last(chunk.model for chunk in self._chunks) or self._request.model,
             "usage": dict(self.usage),
             "charged": self.charge,
             "remaining": self.remaining,
             "requestId": self._request_id,
         }
+
+    def _thoughts_only(self, turn: Mapping[str, Any] | None) -> bool:
+        """Whether the model thought until its tokens were used up, and said nothing."""
+        parts = (turn or {}).get("parts", ())
+        said = any(not part.get("thought") and part.get("text") != "" for part in parts)
+        thought = self.usage["thoughtTokens"] > 0 or any(part.get("thought") for part in parts)
+        return thought and not said
 
     def audit(self) -> None:
         """Log what does not fit: usage that cannot be, and bounds that did not hold."""
@@ -82,6 +113,11 @@ class Bill:
             emit(Event.PROMPT_BOUND, severity=Severity.WARNING, bound=bound, actual=usage.prompt)
 
 
+def _last(values: Iterable[str | None]) -> str | None:
+    """The last of them that was given."""
+    return next((value for value in reversed(list(values)) if value is not None), None)
+
+
 @contextmanager
 def billed(
     request: Request, request_id: str, payer: Account, *, ledger: Ledger, gemini: Gemini, pool: Pool
@@ -89,7 +125,7 @@ def billed(
     """Admit a call, and settle it once when the block ends, however it ends.
 
     Raises:
-        Refused: it is not admitted.
+        Refused: it is not admitted; or it fails in the block, with `charged` in its details.
     """
     admitted = admit(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool)
     hold = admitted.hold
@@ -98,6 +134,12 @@ def billed(
     bill = Bill(request, request_id, estimated, payer)
     try:
         yield bill
+    except Refused as refusal:
+        refusal.details.setdefault("charged", bill.charge)
+        raise
+    except Exception as error:
+        unhandled(error)
+        raise bill.refused(Internal) from error
     finally:
         charge = bill.charge
         counters = {"calls": 1, "charged": charge, **bill.usage}

@@ -1,16 +1,25 @@
-"""The client of the model: a call is one request under a total deadline, and a failure says if it may have cost."""
+"""The client of the model: a call is one request under a total deadline, and a failure says if it may have cost.
+
+The SDK builds and sends the request. The answer is read here, raw and bounded.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from firebreak.deadline import Late, within
+from firebreak.errors import ModelUnavailable
+from firebreak.gemini import answer
+from firebreak.gemini.answer import Chunk, NotAnAnswer, ToldError
 from firebreak.gemini.connection import Connection, client_args, connecting
-from firebreak.gemini.failure import failure, late
-from firebreak.gemini.message import EMPTY, Chunk, chunk, counting, generation
+from firebreak.gemini.failure import ERROR_BYTES, ModelFailure, broken, late, status, told
+from firebreak.gemini.message import EMPTY, counting, generation
 from firebreak.gemini.request import Request
+from firebreak.gemini.windows import Windows
 from firebreak.reading import Done, Reading
 
 if TYPE_CHECKING:
@@ -61,12 +70,13 @@ class Vertex:
 class Upstream:
     """A stream of the model, read ahead; leaving it closes its connection at once."""
 
-    def __init__(self, chunks: Callable[[], Iterator[Chunk]]) -> None:
+    def __init__(self, send: Callable[[], None], failed: Callable[[Exception], ModelFailure]) -> None:
         self._connection = Connection()
+        self._failed = failed
 
         def read() -> Iterator[Chunk]:
-            with connecting(self._connection):
-                yield from chunks()
+            for data in answer.events(_body(self._connection, send)):
+                yield answer.parse(data)
 
         self._reading = Reading(read)
 
@@ -79,7 +89,7 @@ class Upstream:
         try:
             return self._reading.take(wait_s=wait_s)
         except Exception as error:
-            raise failure(error) from error
+            raise self._failed(error) from error
 
     def leave(self) -> None:
         """Hang up, if it is still open."""
@@ -99,6 +109,15 @@ class Gemini:
         # Set always, so that no environment variable can send the key elsewhere.
         self._address = f"http://{host}" if host else backend.address
         self._lock = Lock()
+        self._windows = Windows(monotonic)
+
+    def look(self, model: str) -> None:
+        """Ask nothing; a failure of which the model said how long it lasts is met from memory.
+
+        Raises:
+            ModelFailure: it would be refused.
+        """
+        self._look(model)
 
     def generate(self, request: Request, *, deadline_s: float) -> Chunk:
         """Ask for one whole answer.
@@ -107,23 +126,23 @@ class Gemini:
             ModelFailure: there is none.
         """
         config = generation(request, deadline_s)
-        return self._ask(
+        body = self._ask(
+            lambda: self._client.models.generate_content(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            lambda client: chunk(
-                client.models.generate_content(model=request.model, contents=EMPTY, config=config), request.model
-            ),
+            request.model,
         )
+        return self._read(answer.parse, body)
 
     def stream(self, request: Request, *, deadline_s: float) -> Upstream:
         """Ask for an answer in pieces; whoever takes them keeps the total deadline."""
         config = generation(request, deadline_s)
 
-        def chunks() -> Iterator[Chunk]:
+        def send() -> None:
             models = self._client.models
-            for piece in models.generate_content_stream(model=request.model, contents=EMPTY, config=config):
-                yield chunk(piece, request.model)
+            for _ in models.generate_content_stream(model=request.model, contents=EMPTY, config=config):
+                pass
 
-        return Upstream(chunks)
+        return Upstream(send, lambda error: self._failed(error, request.model))
 
     def count(self, request: Request, *, deadline_s: float) -> int:
         """Tokens of the prompt as the model counts them, with its system text; not billed, but a request.
@@ -132,27 +151,40 @@ class Gemini:
             ModelFailure: there is no count.
         """
         config = counting(request)
-        total = self._ask(
+        # Counting has a limit of its own: to reach it says nothing of answers.
+        key = f"{request.model}:countTokens"
+        self._look(request.model, key)
+        body = self._ask(
+            lambda: self._client.models.count_tokens(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            lambda client: client.models.count_tokens(model=request.model, contents=EMPTY, config=config).total_tokens,
+            key,
         )
-        if not isinstance(total, int) or total < 1:
-            raise failure(ValueError("no count"))
-        return total
+        return self._read(answer.counted, body)
 
-    def _ask[T](self, deadline_s: float, call: "Callable[[genai.Client], T]") -> T:
+    def _look(self, *keys: str) -> None:
+        known = self._windows.look(*keys)
+        if known is not None:
+            raise known
+
+    def _ask(self, send: Callable[[], object], deadline_s: float, key: str) -> bytes:
         connection = Connection()
-
-        def connected() -> T:
-            with connecting(connection):
-                return call(self._client)
-
         try:
-            return within(deadline_s, connected)
+            return within(deadline_s, lambda: b"".join(_body(connection, send)))
         except Late as error:
             connection.close()
             raise late() from error
         except Exception as error:
+            raise self._failed(error, key) from error
+
+    def _failed(self, error: Exception, key: str) -> ModelFailure:
+        found = failure(error)
+        self._windows.note(found, key)
+        return found
+
+    def _read[T](self, read: Callable[[bytes], T], body: bytes) -> T:
+        try:
+            return read(body)
+        except NotAnAnswer as error:
             raise failure(error) from error
 
     @property
@@ -167,3 +199,47 @@ class Gemini:
 
         options = types.HttpOptions(base_url=self._address, api_version=self._version, client_args=client_args())
         return genai.Client(**self._backend.access, http_options=options)
+
+
+def failure(error: Exception) -> ModelFailure:
+    """The failure that an error of the SDK, of what is below it, or of the answer stands for: in doubt it is billed."""
+    import httpx2
+    from google.auth.exceptions import GoogleAuthError
+
+    if isinstance(error, ModelFailure):
+        return error
+    if isinstance(error, ToldError):
+        return told(error.code)
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        return ModelFailure(ModelUnavailable, may_be_billed=False)
+    if isinstance(error, GoogleAuthError):
+        return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True)
+    if isinstance(error, httpx2.TimeoutException):
+        return late()
+    return broken(type(error).__name__)
+
+
+def _body(connection: Connection, send: Callable[[], object]) -> Iterator[bytes]:
+    """Let the SDK send a request, and give the body of its answer as it comes.
+
+    Raises:
+        ModelFailure: its status is not 200.
+    """
+    with connecting(connection):
+        send()
+    with closing(connection.response) as response:
+        pieces = answer.bounded(response.iter_bytes())
+        if response.status_code != 200:
+            raise status(response.status_code, _start(pieces))
+        yield from pieces
+
+
+def _start(pieces: Iterator[bytes]) -> bytes:
+    """As much of an error as says what it is; one that breaks off still has its status."""
+    body = bytearray()
+    with suppress(Exception):
+        for piece in pieces:
+            body += piece
+            if len(body) > ERROR_BYTES:
+                break
+    return bytes(body)

@@ -1,4 +1,4 @@
-"""The network connection under one request, so that another thread can hang up while the request waits on it."""
+"""The connection under one request: another thread can hang up, and its answer is taken before the SDK parses it."""
 
 import socket
 from collections.abc import Iterator, Mapping
@@ -21,6 +21,7 @@ class Connection:
         self._lock = Lock()
         self._stream: Any = None
         self._closed = False
+        self._response: httpx2.Response | None = None
 
     def stands(self, stream: Any) -> None:  # noqa: ANN401 - httpcore's network stream
         """Remember what to hang up; do so at once if that was asked for while connecting."""
@@ -29,6 +30,21 @@ class Connection:
             closed = self._closed
         if closed:
             _shut(stream)
+
+    def answered(self, response: "httpx2.Response") -> None:
+        """Keep the answer, of which nothing is read yet."""
+        self._response = response
+
+    @property
+    def response(self) -> "httpx2.Response":
+        """The answer; its reader closes it.
+
+        Raises:
+            RuntimeError: none was taken, so the SDK sends its requests another way than it did.
+        """
+        if self._response is None:
+            raise RuntimeError("no response was taken from the SDK")
+        return self._response
 
     def close(self) -> None:
         """Hang up. A thread that waits on the connection gets an error at once; one that is done notices nothing."""
@@ -57,10 +73,11 @@ def connecting(connection: Connection) -> Iterator[None]:
 
 
 def client_args() -> dict[str, Any]:
-    """Arguments for the HTTP client that make it tell of its connections: each request opens its own."""
+    """Arguments for the HTTP client that make it tell of its connections and answers: each request opens its own."""
     import httpx2
 
-    return {"limits": httpx2.Limits(max_keepalive_connections=0), "event_hooks": {"request": [_watch]}}
+    hooks = {"request": [_watch], "response": [_take]}
+    return {"limits": httpx2.Limits(max_keepalive_connections=0), "event_hooks": hooks}
 
 
 def _watch(request: "httpx2.Request") -> None:
@@ -73,3 +90,21 @@ def _watch(request: "httpx2.Request") -> None:
             connection.stands(info["return_value"])
 
     request.extensions = {**request.extensions, "trace": trace}
+
+
+def _take(response: "httpx2.Response") -> None:
+    """Take the answer from the SDK, which would coerce it, follow redirects and parse without bounds.
+
+    What the SDK is left with is an empty 200: it builds, signs and sends the request, and reads nothing.
+    """
+    import httpx2
+
+    connection: Connection | None = getattr(_current, "connection", None)
+    if connection is None:
+        return
+    connection.answered(
+        httpx2.Response(
+            response.status_code, headers=response.headers, stream=response.stream, request=response.request
+        )
+    )
+    response.status_code, response.headers, response.stream = 200, httpx2.Headers(), httpx2.ByteStream(b"")

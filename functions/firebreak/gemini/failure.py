@@ -1,15 +1,14 @@
-"""What an error of the model's client proves: not sent, refused before any token was used, or unknown."""
+"""Why the model gave no answer: what the client is told, what it may have cost, and how long to ask no more."""
 
+import json
+import math
 import re
-from typing import TYPE_CHECKING
-
-from google.auth.exceptions import GoogleAuthError
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
 from firebreak.errors import DeadlineExceeded, ModelInput, ModelPaused, ModelUnavailable, Refused
-
-if TYPE_CHECKING:
-    from google.genai import errors
-
 
 LATE = (408, 504)
 # A field that this version of the API does not know, and not one within a tool that only the caller filled.
@@ -17,20 +16,65 @@ UNKNOWN_NAME = re.compile(
     r"""Invalid JSON payload received\. Unknown name \\?["'](?P<name>\w{1,40})"""
     r"""(?!\\?["'] at \\?["']tools\[\d+\]\.(?!function_declarations))"""
 )
+# Texts of the API: it has no other sign for these two.
 SPEND_CAP = re.compile(r"spend(ing)? cap", re.IGNORECASE)
+CREDITS = re.compile(r"\bcredits?\b.*\b(depleted|exhausted|used up|r[au]n out)", re.IGNORECASE | re.DOTALL)
+DURATION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?s", re.ASCII)
+PER_DAY = re.compile(r"per[ _-]?day", re.IGNORECASE)
+BILLING = "BILLING_DISABLED"
+KEY = "API_KEY_"
+DAY_TEXT = "The model's quota for today is used up: waiting a few minutes does not help."
+# A limit without RetryInfo is often over at once; a pause lasts until somebody acts.
+RATE_S = 2
+PAUSED_S = 60
+DAY_S = 3600
+# What is believed of a RetryInfo: a model that answers again must not stay unasked for longer.
+MOST_S = 3600
+ERROR_BYTES = 65_536
+
+
+class Window(Enum):
+    """What is not to be asked before `retry_after_s` has passed: nothing, this model, or any model of the account."""
+
+    NONE = 0
+    MODEL = 1
+    ACCOUNT = 2
 
 
 class ModelFailure(Exception):
     """A call without an answer: what the client is told, and whether it may have cost tokens."""
 
     def __init__(
-        self, refusal: type[Refused], *, may_be_billed: bool, ours: bool = False, status: int = 0, advice: str = ""
+        self,
+        refusal: type[Refused],
+        *,
+        may_be_billed: bool,
+        ours: bool = False,
+        status: int = 0,
+        retry_after_s: int | None = None,
+        window: Window = Window.NONE,
+        text: str | None = None,
+        cause: str = "",
     ) -> None:
-        super().__init__(" ".join(str(each) for each in (refusal.reason.value, status, advice) if each))
+        super().__init__(f"{refusal.reason.value} {status or ''}".strip())
         self.refusal = refusal
         self.may_be_billed = may_be_billed
         self.ours = ours
         self.status = status
+        self.retry_after_s = retry_after_s
+        self.window = window
+        self.text = text
+        self.cause = cause
+
+    def refused(self, *, charged: int) -> Refused:
+        """The refusal that the client gets."""
+        return self.refusal(self.text, retry_after_s=self.retry_after_s, charged=charged)
+
+    def after(self, retry_after_s: int) -> "ModelFailure":
+        """The same failure, as it is told from memory: nothing was sent."""
+        return ModelFailure(
+            self.refusal, may_be_billed=False, ours=self.ours, retry_after_s=retry_after_s, text=self.text
+        )
 
 
 def late() -> ModelFailure:
@@ -38,30 +82,14 @@ def late() -> ModelFailure:
     return ModelFailure(DeadlineExceeded, may_be_billed=True)
 
 
-def broken() -> ModelFailure:
-    """The connection ended, or what came over it was no answer."""
-    return ModelFailure(ModelUnavailable, may_be_billed=True)
+def broken(cause: str = "") -> ModelFailure:
+    """The connection ended, or what came over it was no answer; `cause` is for the log."""
+    return ModelFailure(ModelUnavailable, may_be_billed=True, cause=cause)
 
 
-def failure(error: Exception) -> ModelFailure:
-    """The failure that an error of the SDK, or below it, stands for; what is a fault of our own is raised again."""
-    import httpx2
-    from google.genai import errors
-
-    if isinstance(error, ModelFailure):
-        return error
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        return ModelFailure(ModelUnavailable, may_be_billed=False)
-    if isinstance(error, GoogleAuthError):
-        return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True)
-    if isinstance(error, httpx2.TimeoutException):
-        return late()
-    if isinstance(error, errors.APIError):
-        return _status(error)
-    # ValueError: an answer that is no JSON, or not the API's.
-    if isinstance(error, httpx2.TransportError | httpx2.StreamError | ValueError | OSError):
-        return broken()
-    raise error
+def told(code: int) -> ModelFailure:
+    """The model told of an error in a 200: it had let the request in, so some of it may have run."""
+    return ModelFailure(DeadlineExceeded if code in LATE else ModelUnavailable, may_be_billed=True, status=code)
 
 
 def _bad_request(said: str) -> ModelFailure:
@@ -70,20 +98,96 @@ def _bad_request(said: str) -> ModelFailure:
     if unknown is None:
         return ModelFailure(ModelInput, may_be_billed=False, status=400)
     advice = f"GEMINI_API_VERSION must name a version of the API that knows {unknown['name']}; try v1beta"
-    return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, status=400, advice=advice)
+    return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, status=400, cause=advice)
 
 
-def _status(error: "errors.APIError") -> ModelFailure:
-    code, said = int(error.code), str(error.details)
-    # An error inside a stream came after the front had let the request in: some of it may have run.
-    if getattr(error.response, "status_code", None) != code:
-        return ModelFailure(DeadlineExceeded if code in LATE else ModelUnavailable, may_be_billed=True, status=code)
-    if code in (403, 429) and SPEND_CAP.search(said):
-        return ModelFailure(ModelPaused, may_be_billed=False, ours=True, status=code)
-    if code == 400 and "API_KEY_INVALID" not in said:
-        return _bad_request(said)
+def status(code: int, body: bytes) -> ModelFailure:
+    """The failure that another status than 200 stands for."""
+    said = _said(body)
+    if code == 402 or (code == 403 and BILLING in said.reasons) or (code in (403, 429) and said.paused):
+        return ModelFailure(
+            ModelPaused,
+            may_be_billed=False,
+            ours=True,
+            status=code,
+            retry_after_s=max(PAUSED_S, said.retry_after_s or 0),
+            window=Window.ACCOUNT,
+        )
+    if code == 429:
+        return _too_many(said)
+    if code == 400 and not said.ours:
+        return _bad_request(said.message)
     if code in (400, 401, 403, 404):
         return ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, status=code)
-    if code in (402, 429):
-        return ModelFailure(ModelUnavailable, may_be_billed=False, status=code)
-    return ModelFailure(DeadlineExceeded if code in LATE else ModelUnavailable, may_be_billed=True, status=code)
+    refusal = DeadlineExceeded if code in LATE else ModelUnavailable
+    return ModelFailure(refusal, may_be_billed=True, status=code, retry_after_s=said.retry_after_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What the body of an error says, as far as it can be read."""
+
+    status: str = ""
+    message: str = ""
+    reasons: frozenset[str] = frozenset()
+    retry_after_s: int | None = None
+    per_day: bool = False
+
+    @property
+    def paused(self) -> bool:
+        return bool(SPEND_CAP.search(self.message) or CREDITS.search(self.message))
+
+    @property
+    def ours(self) -> bool:
+        """Whether a 400 is about the project, not about the request."""
+        return self.status == "FAILED_PRECONDITION" or any(reason.startswith(KEY) for reason in self.reasons)
+
+
+def _too_many(said: _Said) -> ModelFailure:
+    wait_s = max(DAY_S, said.retry_after_s or 0) if said.per_day else said.retry_after_s or RATE_S
+    return ModelFailure(
+        ModelUnavailable,
+        may_be_billed=False,
+        ours=said.per_day,
+        status=429,
+        retry_after_s=wait_s,
+        window=Window.MODEL,
+        text=DAY_TEXT if said.per_day else None,
+    )
+
+
+def _said(body: bytes) -> _Said:
+    try:
+        value = json.loads(body[:ERROR_BYTES])
+    except (ValueError, RecursionError):
+        return _Said()
+    # The streaming method answers an error as a list of one.
+    value = value[0] if isinstance(value, list) and value else value
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict):
+        return _Said()
+    details = list(_objects(error.get("details")))
+    violations = [each for detail in details for each in _objects(detail.get("violations"))]
+    return _Said(
+        status=_text(error, "status"),
+        message=_text(error, "message"),
+        reasons=frozenset(_text(detail, "reason") for detail in details),
+        retry_after_s=next(filter(None, (_seconds(_text(detail, "retryDelay")) for detail in details)), None),
+        per_day=any(PER_DAY.search(_text(each, "quotaId")) for each in violations),
+    )
+
+
+def _objects(value: object) -> Iterator[Mapping[str, Any]]:
+    yield from (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _seconds(duration: str) -> int | None:
+    """A duration as JSON has it, rounded up and bounded; None if it is not one."""
+    if not DURATION.fullmatch(duration):
+        return None
+    return min(MOST_S, max(1, math.ceil(float(duration.removesuffix("s")))))

@@ -1,13 +1,11 @@
-"""Requests and answers in the model's own types, and back."""
+"""Requests in the model's own types."""
 
 import re
 import warnings
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firebreak.gemini.contents import Inline, Part, Text
-from firebreak.gemini.prices import Usage
 from firebreak.gemini.request import Request
 
 if TYPE_CHECKING:
@@ -18,17 +16,6 @@ if TYPE_CHECKING:
 EMPTY = ""
 SDK = r"google\.genai"
 _QUIET = ("ignore", None, Warning, re.compile(SDK), 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """An answer or a piece of one. `finish_reason` None: not done; `usage` None: it says nothing of it."""
-
-    text: str
-    calls: tuple[dict[str, Any], ...]
-    finish_reason: str | None
-    model: str
-    usage: Usage | None
 
 
 def generation(request: Request, deadline_s: float) -> "types.GenerateContentConfig":
@@ -70,41 +57,11 @@ def contents(request: Request) -> list[dict[str, Any]]:
     return [{"role": turn.role, "parts": [_part(part) for part in turn.parts]} for turn in request.turns]
 
 
-def chunk(answer: "types.GenerateContentResponse", model: str) -> Chunk:
-    """A piece of an answer; `model` is who was asked, if it does not say who answered."""
-    candidate = answer.candidates[0] if answer.candidates else None
-    parts = candidate.content.parts if candidate and candidate.content and candidate.content.parts else []
-    reason: Any = candidate.finish_reason if candidate else None
-    if candidate is None and answer.prompt_feedback is not None:
-        reason = answer.prompt_feedback.block_reason
-    calls = [part.function_call.model_dump(include={"name", "args"}) for part in parts if part.function_call]
-    return Chunk(
-        text="".join(part.text for part in parts if part.text and not part.thought),
-        calls=tuple(calls),
-        finish_reason=None if reason is None else str(getattr(reason, "value", reason)),
-        model=answer.model_version or model,
-        usage=_usage(answer.usage_metadata),
-    )
-
-
 def _keep_quiet() -> None:
     """Let the SDK warn of nothing: its warnings quote what a client sent, and Python keeps each of them for ever."""
     # Asked for anew by each request: whoever filters warnings later would come first. A filter stays in place once.
     if warnings.filters[:1] != [_QUIET]:
         warnings.filterwarnings("ignore", module=SDK)
-
-
-def _usage(reported: "types.GenerateContentResponseUsageMetadata | None") -> Usage | None:
-    if reported is None:
-        return None
-    return Usage(
-        prompt=reported.prompt_token_count,
-        output=reported.candidates_token_count,
-        thought=reported.thoughts_token_count,
-        cached=reported.cached_content_token_count,
-        tool=reported.tool_use_prompt_token_count,
-        total=reported.total_token_count,
-    )
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, fields, replace
 
-# No call of any model reaches this: a count above it is a fault of the report.
-BELIEVABLE = 10**9
+# The largest context window of any Gemini model: a call that is said to have used more did not.
+BELIEVABLE = 2**21
+# Stands for a count that was told as something other than a whole number.
+NOT_A_COUNT = -1
 # Weights are whole thousandths of a bucket token.
 ONE = 1_000
 
@@ -59,9 +61,9 @@ class Usage:
 
     @property
     def believable(self) -> bool:
-        """Whether every count that was given can be one."""
+        """Whether every count that was given can be one, and all of them together."""
         given = [getattr(self, f.name) for f in fields(self)]
-        return all(value is None or count(value) is not None for value in given)
+        return all(value is None or count(value) is not None for value in given) and self.tokens <= BELIEVABLE
 
     @property
     def parts(self) -> int:
@@ -125,11 +127,15 @@ def bound(prompt_tokens: int, output_tokens: int, price: Price) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """The charge of a call as its answer comes in. In doubt it is the estimate, and never less than the most seen."""
+    """The charge of a call as its answer comes in. In doubt it is the estimate, and never less than the most seen.
+
+    `finished`: the model said that it is done; `ended`: nothing was cut off. Only then is its last usage the charge.
+    """
 
     estimate: int
     price: Price = FLAT
     finished: bool = False
+    ended: bool = False
     usage: Usage = UNSAID
     most: int = 0
 
@@ -146,8 +152,12 @@ class Tally:
             return replace(self, finished=done, usage=UNSAID if last else self.usage)
         return replace(self, finished=done, usage=usage, most=max(self.most, cost(usage, self.price) or 0))
 
+    def end(self) -> "Tally":
+        """The answer came to its end, and did not break on the way."""
+        return replace(self, ended=True)
+
     @property
     def charge(self) -> int:
         """Bucket tokens to book."""
-        final = cost(self.usage, self.price) if self.finished else None
+        final = cost(self.usage, self.price) if self.finished and self.ended else None
         return max(self.estimate, self.most) if final is None else final

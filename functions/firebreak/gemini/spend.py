@@ -8,20 +8,23 @@ from typing import Any
 from firebreak.attest import User
 from firebreak.bucket.ledger import Ledger
 from firebreak.errors import ShuttingDown
-from firebreak.gemini.admit import Account, account, bounds
+from firebreak.gemini.admit import Account, account, bounds, report
+from firebreak.gemini.answer import Chunk
 from firebreak.gemini.bill import Bill, billed
 from firebreak.gemini.client import Gemini, Upstream
 from firebreak.gemini.failure import ModelFailure, late
 from firebreak.gemini.request import Request, parse
 from firebreak.gemini.request import request_id as request_id_of
 from firebreak.pool import Pool
-from firebreak.reading import Done
+from firebreak.reading import DONE, Done
 from firebreak.settings import Settings
 from firebreak.terminating import terminating
 
 HEARTBEAT_S = 5.0
 # How often a stream that waits looks at its deadline, and whether the server is to end.
 LOOK_S = 0.25
+# How long a stream whose answer is complete may stay open: its last usage may come after the finish reason.
+GRACE_S = 2.0
 
 type Pieces = Generator[dict[str, Any] | None, None, dict[str, Any]]
 """Messages of a stream, None for a heartbeat; it returns the whole result."""
@@ -68,6 +71,7 @@ def generate(
     with billed(request, request_id, payer, ledger=ledger, gemini=gemini, pool=pool) as bill:
         try:
             bill.see(gemini.generate(request, deadline_s=deadline_s))
+            bill.end()
         except ModelFailure as failure:
             raise bill.failed(failure) from failure
     return bill.result()
@@ -93,17 +97,22 @@ def stream(
 
 
 def _pieces(upstream: Upstream, bill: Bill, *, end: float) -> Generator[dict[str, Any] | None]:
+    """The messages of a stream. A complete answer is not lost to what comes after it; then the charge is in doubt."""
     beat = monotonic() + HEARTBEAT_S
     while True:
+        now = monotonic()
+        if bill.finished and (terminating() or now >= end):
+            return
         if terminating():
             raise bill.refused(ShuttingDown)
-        now = monotonic()
         if now >= end:
             raise late()
-        chunk = upstream.take(wait_s=min(LOOK_S, end - now))
+        chunk = _take(upstream, bill, wait_s=min(LOOK_S, end - now))
         if isinstance(chunk, Done):
             return
         if chunk is not None:
+            if chunk.done:
+                end = min(end, monotonic() + GRACE_S)
             bill.see(chunk)
             if chunk.text:
                 yield {"text": chunk.text}
@@ -111,3 +120,16 @@ def _pieces(upstream: Upstream, bill: Bill, *, end: float) -> Generator[dict[str
         elif monotonic() >= beat:
             yield None
             beat = monotonic() + HEARTBEAT_S
+
+
+def _take(upstream: Upstream, bill: Bill, *, wait_s: float) -> Chunk | Done | None:
+    try:
+        chunk = upstream.take(wait_s=wait_s)
+        if isinstance(chunk, Done):
+            bill.end()
+    except ModelFailure as failure:
+        if not bill.finished:
+            raise
+        report(failure, bill.model)
+        return DONE
+    return chunk
