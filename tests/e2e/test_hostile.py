@@ -301,6 +301,19 @@ def test_large_headers_are_a_callable_error(generate: Deployed, headers: Headers
     assert (answer.status, refusal(answer)) == (400, "shape")
 
 
+def test_a_preflight_that_asks_for_everything_gets_nothing(generate: Deployed) -> None:
+    """The server joins fields of one name: 800 KB took 0.3 s to answer, in 1.2 MB."""
+    with connected(generate) as connection:
+        request = head("OPTIONS", Connection="close", Access_Control_Request_Method="POST")
+        connection.sendall(
+            request[:-2] + (b"Access-Control-Request-Headers: " + b"a," * 4_000 + b"\r\n") * 90 + b"\r\n"
+        )
+        answer = rest(connection)
+
+    assert answer.startswith(b"HTTP/1.1 204")
+    assert b"Access-Control" not in answer
+
+
 def test_a_preflight_leaves_an_audit_event(generate: Deployed) -> None:
     before = generate.log.count('"outcome": "preflight"')
 
