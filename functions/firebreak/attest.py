@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
+from typing import TypeIs
 
 import firebase_admin
 import jwt
@@ -74,12 +75,12 @@ def _verify(token: str, app: firebase_admin.App, *, consume: bool) -> str:
     claims = _verified(lambda: app_check.verify_token(token, app, consume), AppCheckFailed, offline=offline)
     app_id, expires_s = claims.get("sub"), claims.get("exp")
     # The SDK accepts a token without an expiry, and one for an app without a name.
-    if not isinstance(expires_s, int) or not app_id:
+    if not isinstance(expires_s, int) or not storable(app_id):
         raise AppCheckFailed
     if consume and claims.get("already_consumed") is not False:
         raise AppCheckFailed
-    _attested.put(token, str(app_id), expires_s)
-    return str(app_id)
+    _attested.put(token, app_id, expires_s)
+    return app_id
 
 
 def sign_in(authorization: str | None, app: firebase_admin.App, *, check_revoked: bool) -> User:
@@ -97,9 +98,20 @@ def sign_in(authorization: str | None, app: firebase_admin.App, *, check_revoked
     # Certificates are fetched under the app's own timeout, and without a lock that would stall other calls.
     offline = not check_revoked
     claims = _verified(lambda: auth.verify_id_token(token, app, check_revoked), SignInRequired, offline=offline)
+    uid = claims.get("uid")
+    if not storable(uid):
+        raise SignInRequired
     provider = claims.get("firebase")
     anonymous = isinstance(provider, dict) and provider.get("sign_in_provider") == "anonymous"
-    return User(uid=str(claims["uid"]), anonymous=anonymous, tier=claims.get("tier"))
+    return User(uid=uid, anonymous=anonymous, tier=claims.get("tier"))
+
+
+def storable(claim: object) -> TypeIs[str]:
+    """Whether a claim is a text that can name a document: JSON can hold half a character, which nothing encodes."""
+    try:
+        return isinstance(claim, str) and claim.encode() != b""
+    except UnicodeError:
+        return False
 
 
 class _Keys:

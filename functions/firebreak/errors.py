@@ -58,6 +58,8 @@ class Refused(Exception):
     text: ClassVar[str]
     advice: ClassVar[str]
     our_fault: ClassVar[bool] = False
+    # What Retry-After says where `details` name no time.
+    usual_wait_s: ClassVar[int] = 60
 
     def __init__(
         self,
@@ -74,11 +76,18 @@ class Refused(Exception):
         self.details |= {key: value for key, value in known.items() if value is not None} | more
         super().__init__(self.message)
 
+    @property
+    def retry_after_s(self) -> int | None:
+        """Seconds for the `Retry-After` header; None where HTTP has none."""
+        if self.code not in {Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE}:
+            return None
+        return int(self.details.get("retryAfterSeconds", self.usual_wait_s))
+
 
 class Malformed(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.SHAPE
     text = "The request is not a callable request."
-    advice = "Mend the client: call through a Firebase SDK, within the size limit."
+    advice = "Fix the client: call through a Firebase SDK, within the size limit."
 
 
 class OriginNotAllowed(Refused):
@@ -180,12 +189,14 @@ class ModelInput(Refused):
 class ModelUnavailable(Refused):
     code, reason = Code.UNAVAILABLE, Reason.MODEL
     text = "The model did not answer."
+    usual_wait_s = 5
     advice = "Retry with a new `requestId`, after `retryAfterSeconds` if given; `charged` tells what the attempt cost."
 
 
 class ModelPaused(Refused):
     code, reason, our_fault = Code.UNAVAILABLE, Reason.MODEL_PAUSED, True
     text = "The model is paused: the project's spend cap was reached, or its credits or billing ended."
+    usual_wait_s = 3600
     advice = "Retrying does not help until the owner of the app lifts the cap or pays; nothing was charged."
 
 
@@ -210,6 +221,7 @@ class StoreUnavailable(Refused):
 class ShuttingDown(Refused):
     code, reason = Code.UNAVAILABLE, Reason.SHUTTING_DOWN
     text = "This instance is shutting down."
+    usual_wait_s = 1
     advice = "Retry at once, with a new `requestId`; `charged` tells what the attempt cost."
 
 

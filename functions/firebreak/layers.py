@@ -56,21 +56,14 @@ class Layers:
     consume: bool
 
     def admit(self, request: flask.Request, meters: Meters) -> Call:
-        """Let a request through all layers, or refuse it; what was not read of a refused one is thrown away.
+        """Let a request through all layers, or refuse it. Its body is read last: a stranger's costs no parsing.
 
         Raises:
             Refused: of the first layer that it does not pass.
         """
-        try:
-            return self._layers(request, meters)
-        except Refused:
-            shape.discard(request)
-            raise
-
-    def _layers(self, request: flask.Request, meters: Meters) -> Call:
         knobs = settings()
+        shape.check(request, max_bytes=knobs.max_body_bytes)
         _check_origin(request, knobs)
-        data = shape.read(request, max_bytes=knobs.max_body_bytes)
         percent = self._switched_on(knobs)
         app = attest.connect(knobs.project)
         token = request.headers.get("X-Firebase-AppCheck")
@@ -80,6 +73,7 @@ class Layers:
         self._lock_again(request)
         note(user=pseudonym(user.uid), app=app_id)
         self._count(user, knobs)
+        data = shape.read(request, max_bytes=knobs.max_body_bytes)
         self._allow(meters, knobs)
         streams = streaming.wanted(request)
         return Call(data=data, user=user, app_id=app_id, streaming=streams, settings=knobs, percent=percent)

@@ -1,4 +1,4 @@
-"""Time limits on a client's connection: one for silence, and one for the whole of what it sends."""
+"""Time limits on a client's connection: for silence, for what it sends in all, and for the end."""
 
 import socket
 from collections.abc import Iterator
@@ -6,10 +6,13 @@ from contextlib import contextmanager, suppress
 from threading import Condition, Thread
 from time import monotonic
 
-import flask
-
 # A client that stops sending or reading holds a thread and its socket; this is how long it may.
 SILENCE_S = 20.0
+# How long a connection stays open for a client that is still sending, and how much is thrown away: the most that
+# MAX_BODY_BYTES can be.
+LINGER_S = 0.3
+LINGER_BYTES = 10_000_000
+PIECE = 65_536
 
 
 class _Watch:
@@ -48,17 +51,9 @@ class _Watch:
 _watch = _Watch()
 
 
-def no_silence(request: flask.Request) -> None:
-    """Let no client hold a thread by sending, or reading, nothing."""
-    connection = _connection(request)
-    if connection is not None:
-        connection.settimeout(SILENCE_S)
-
-
 @contextmanager
-def at_most(seconds: float, request: flask.Request) -> Iterator[None]:
-    """Within the block, what the client sends ends after `seconds`, however it drips."""
-    connection = _connection(request)
+def at_most(seconds: float, connection: socket.socket | None) -> Iterator[None]:
+    """Within the block, what the client sends ends after `seconds`, however slowly it sends."""
     if connection is None:
         yield
         return
@@ -69,7 +64,20 @@ def at_most(seconds: float, request: flask.Request) -> Iterator[None]:
         _watch.remove(connection)
 
 
-def _connection(request: flask.Request) -> socket.socket | None:
-    """The client's socket, where the server is gunicorn."""
-    connection: socket.socket | None = request.environ.get("gunicorn.socket")
-    return connection
+def hang_up(connection: socket.socket) -> None:
+    """End a connection whose answer is sent, and throw away what arrives meanwhile, unparsed and within bounds.
+
+    Closing it with bytes unread would reset it, and a client that is still sending would lose the answer. The server
+    would wait here as well, but in the thread that accepts everyone else.
+    """
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        left, deadline = LINGER_BYTES, monotonic() + LINGER_S
+        while left > 0 and (wait_s := deadline - monotonic()) > 0:
+            connection.settimeout(wait_s)
+            piece = connection.recv(PIECE)
+            if not piece:
+                break
+            left -= len(piece)
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RD)

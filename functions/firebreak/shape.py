@@ -1,65 +1,59 @@
-"""The shape of a callable request: size, JSON and envelope, checked before anything is verified."""
+"""The shape of a callable request: its headers, checked before anything else, and its body, read after all else."""
 
 import json
 import re
-from contextlib import suppress
 from typing import Any
 
 from flask import Request
-from werkzeug.exceptions import HTTPException
 
 from firebreak import strict_json
 from firebreak.errors import Malformed
-from firebreak.patience import at_most
+from firebreak.incoming import Incoming
 
 MAX_DEPTH = 64
-# The largest body that Cloud Run lets through.
-MAX_DISCARDED = 2**25
-PIECE = 65_536
-# How long a client may take to send its body, and what is left of one that is refused.
+# Two tokens of 8 KB, and as much again for what browsers and proxies add.
+MAX_HEADER_BYTES = 32_768
+# How long a client may take to send its body.
 BODY_S = 15.0
-DISCARD_S = 5.0
 # Small values take a hundred times their bytes in memory: a body within its size could fill an instance's.
 MAX_VALUES = 20_000
 WRAPPED = frozenset(f"type.googleapis.com/google.protobuf.{name}" for name in ("Int64Value", "UInt64Value"))
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 
 
-def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
-    """The `data` of a callable request.
+def check(request: Request, *, max_bytes: int) -> None:
+    """Check what the headers tell of a request; nothing of its body is read.
 
     Raises:
-        Malformed: method, type, size or JSON is not that of a callable request; the message tells which.
+        Malformed: method, content type, announced length or headers are not those of a callable request.
     """
     if request.method != "POST":
         raise Malformed("The method must be POST.")
     if request.mimetype != "application/json":
         raise Malformed("The content type must be application/json.")
-    envelope = _parse(_body(request, max_bytes))
+    if (Incoming.take(request.environ).length or 0) > max_bytes:
+        raise _too_long(max_bytes)
+    if sum(len(name) + len(value) for name, value in request.headers) > MAX_HEADER_BYTES:
+        raise Malformed(f"The headers must be at most {MAX_HEADER_BYTES} bytes in all.")
+
+
+def read(request: Request, *, max_bytes: int) -> Any:  # noqa: ANN401 - any JSON value
+    """The `data` of a callable request, whose headers have been checked.
+
+    Raises:
+        Malformed: the body is too long, incomplete, or not that of a callable request; the message tells which.
+    """
+    body = Incoming.take(request.environ).read(max_bytes=max_bytes, seconds=BODY_S)
+    if len(body) > max_bytes:
+        raise _too_long(max_bytes)
+    envelope = _parse(body)
     if not isinstance(envelope, dict) or envelope.keys() != {"data"}:
         raise Malformed("The body must be a JSON object with the one key data.")
     return _decoded(envelope["data"])
 
 
-def discard(request: Request) -> None:
-    """Read what is left of a refused body: closing the connection before would reset it, and lose the answer."""
-    left = MAX_DISCARDED
-    with suppress(HTTPException, OSError), at_most(DISCARD_S, request):
-        while left > 0 and (piece := request.stream.read(PIECE)):
-            left -= len(piece)
-
-
-def _body(request: Request, max_bytes: int) -> bytes:
-    if (request.content_length or 0) > max_bytes:
-        raise Malformed(f"The body must be at most {max_bytes} bytes.")
-    try:
-        with at_most(BODY_S, request):
-            body = request.stream.read(max_bytes + 1)
-    except (HTTPException, OSError) as error:
-        raise Malformed("The body ended early.") from error
-    if len(body) > max_bytes:
-        raise Malformed(f"The body must be at most {max_bytes} bytes.")
-    return bytes(body)
+def _too_long(max_bytes: int) -> Malformed:
+    return Malformed(f"The body must be at most {max_bytes} bytes.")
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON value

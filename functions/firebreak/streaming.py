@@ -6,15 +6,24 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import flask
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
 
 MEDIA_TYPE = "text/event-stream"
+# No client sends a longer one, and parsing it is work that takes no token.
+MAX_ACCEPT = 1_024
 # Proxies that know it must not hold back what is written.
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 def wanted(request: flask.Request) -> bool:
-    """Whether the client asked for a stream, as the SDKs do."""
-    return MEDIA_TYPE in request.headers.get("Accept", "")
+    """Whether the client asked for a stream, as the SDKs do: by name, and no less than for JSON."""
+    accept = request.headers.get("Accept", "")
+    if len(accept) > MAX_ACCEPT:
+        return False
+    accepted = parse_accept_header(accept, MIMEAccept)
+    named = [quality for kind, quality in accepted if kind.partition(";")[0].strip().lower() == MEDIA_TYPE]
+    return max(named, default=0) > 0 and max(named) >= accepted.quality("application/json")
 
 
 def event(content: Mapping[str, Any]) -> bytes:

@@ -107,7 +107,7 @@ def _callables(layout: Layout) -> list[str]:
 
 
 def _serves(url: str) -> bool:
-    """Whether a worker of this function answers; a preflight reaches it, but no code of ours."""
+    """Whether a worker of this function answers; a preflight asks nothing of anyone else."""
     answer = _answer("OPTIONS", url)
     return answer is not None and answer.status in {200, 204}
 

@@ -58,6 +58,7 @@ FORGERIES: dict[str, dict[str, Any]] = {
     "without a subject": {"claims": {"sub": None}},
     "with an empty subject": {"claims": {"sub": ""}},
     "with a subject that is no text": {"claims": {"sub": 7}},
+    "with half a character as its subject": {"claims": {"sub": "app-\ud800"}},
     "without an issuer": {"claims": {"iss": None}},
     "of another issuer": {"claims": {"iss": "https://securetoken.google.com/1"}},
     "with an audience that is no list": {"claims": {"aud": "projects/demo-firebreak"}},
@@ -72,6 +73,20 @@ def test_a_token_that_app_check_would_not_give_is_refused(
     claims: dict[str, Any], generate: Deployed, headers: Headers, mint: Callable[..., str]
 ) -> None:
     assert post(generate, headers | {"X-Firebase-AppCheck": mint(**claims)}) == (401, {"reason": "app-check"})
+
+
+@pytest.mark.parametrize("uid", ["", "\ud800", "user-\udfff", "\ude00\ud83d", 7, None, ["user"]])
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_user_without_a_name_that_can_be_stored_is_refused(
+    uid: object, accept: str, generate: Deployed, headers: Headers
+) -> None:
+    claims = json.loads(base64.urlsafe_b64decode(headers["Authorization"].split(".")[1] + "=="))
+    token = f"{encoded({'alg': 'none', 'typ': 'JWT'})}.{encoded(claims | {'sub': uid, 'user_id': uid})}."
+
+    sent = headers | {"Authorization": f"Bearer {token}", "Accept": accept}
+    answer = wire.call("POST", generate.url, {"data": HELLO}, headers=sent)
+
+    assert json.loads(answer.body.removeprefix(b"data: "))["error"]["details"] == {"reason": "sign-in"}
 
 
 @pytest.mark.parametrize("forge", [unsigned, signed_with_the_public_key])

@@ -201,17 +201,18 @@ type NewUser = Callable[..., Caller]
 def _edge(till: Till, servers: dict[str, Deployed], user: Caller) -> None:
     server = servers["switched"]
 
-    def post(body: object, sent: Mapping[str, str]) -> Callable[[], object]:
-        return lambda: wire.call("POST", server.url, body, headers=sent)
+    def post(body: object, sent: Mapping[str, str], method: str = "POST") -> Callable[[], object]:
+        return lambda: wire.call(method, server.url, body, headers=sent)
 
     sent = tokens_of(user.stack.standins_url, user.uid, PROJECT)
     attested = {"X-Firebase-AppCheck": sent["X-Firebase-AppCheck"]}
-    till.ring("refused: settings, shape, `KILL_SWITCH`", server, post({"no": "data"}, sent))
+    till.ring("refused: settings, headers, `KILL_SWITCH`", server, post({"data": {}}, sent, "PUT"))
     till.ring("the first of an instance, and one in each `SWITCH_TTL_S`: in addition", server, post({"data": {}}, {}))
     till.ring("refused: App Check, sign-in, the switch", server, post({"data": {}}, {}))
     till.ring("refused: App Check, sign-in, the switch", server, post({"data": {}}, attested))
     till.ring("the first of a user, then one in 8, of a busy one in 32: in addition", server, post({"data": {}}, sent))
-    till.ring("refused: a field", server, post({"data": {}}, sent))
+    till.ring("refused: a body, a field", server, post({"no": "data"}, sent))
+    till.ring("refused: a body, a field", server, post({"data": {}}, sent))
 
 
 def _generate(till: Till, servers: dict[str, Deployed], new_user: NewUser, gemini: StandIn) -> None:

@@ -1,6 +1,7 @@
 """The edge over plain HTTP, as deployed: what is refused where, and what that leaves behind."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ def reason(answer: tuple[int, dict[str, Any]]) -> str:
     return str(answer[1]["error"]["details"]["reason"])
 
 
+def eventually(server: Deployed, headers: Headers, wanted: str) -> None:
+    """Send requests that a field is wrong with, until one is refused as wanted."""
+    end = time.monotonic() + 60
+    while reason(post(server, {}, headers)) != wanted:
+        assert time.monotonic() < end
+
+
 def test_an_attested_user_is_answered(generate: Deployed, headers: Headers) -> None:
     status, body = post(generate, PROMPT, headers)
 
@@ -36,12 +44,45 @@ def test_an_attested_user_is_answered(generate: Deployed, headers: Headers) -> N
 
 def test_a_request_is_refused_by_the_first_layer_that_it_fails(generate: Deployed, headers: Headers) -> None:
     """Each request also fails every later layer."""
-    bad = {"prompt": ""}
-    attested = {"X-Firebase-AppCheck": headers["X-Firebase-AppCheck"]}
-    broken = wire.call("POST", generate.url, {"no": "data"})
+    broken: list[tuple[str, Headers | None]] = [
+        ("PUT", None),
+        ("POST", None),
+        ("POST", {"X-Firebase-AppCheck": headers["X-Firebase-AppCheck"]}),
+        ("POST", headers),
+    ]
+    answers = [wire.call(method, generate.url, {"no": "data"}, headers=sent) for method, sent in broken]
 
-    assert broken.json["error"]["details"]["reason"] == "shape"
-    assert [reason(post(generate, bad, h)) for h in (None, attested, headers)] == ["app-check", "sign-in", "field"]
+    reasons = [answer.json["error"]["details"]["reason"] for answer in answers]
+    assert reasons == ["shape", "app-check", "sign-in", "shape"]
+    assert reason(post(generate, {"prompt": ""}, headers)) == "field"
+
+
+def test_a_refusal_that_can_pass_says_when_in_a_header_as_well(stack: Stack, tmp_path: Path, headers: Headers) -> None:
+    with deployed("generate", stack, tmp_path / "log", env={"WRITE_REQUESTS_PER_HOUR": "1"}) as server:
+        eventually(server, headers, "requests")
+        used_up = wire.call("POST", server.url, {"data": PROMPT}, headers=headers | {"Origin": "https://app.example"})
+        stranger = wire.call("POST", server.url, {"data": PROMPT})
+        streamed = wire.call("POST", server.url, {"data": PROMPT}, headers=headers | {"Accept": "text/event-stream"})
+    with deployed("generate", stack, tmp_path / "wrong", env={"MAX_DAILY_TOKENS": "many"}) as server:
+        wrong = wire.call("POST", server.url, {"data": PROMPT}, headers=headers)
+
+    details = used_up.json["error"]["details"]
+    assert (used_up.status, details["reason"]) == (429, "requests")
+    assert used_up.headers["Retry-After"] == str(details["retryAfterSeconds"])
+    assert used_up.headers["Access-Control-Expose-Headers"] == "Retry-After"
+    assert (wrong.status, wrong.headers["Retry-After"]) == (503, "60")
+    assert (stranger.status, stranger.headers["Retry-After"]) == (401, None)
+    assert (streamed.status, streamed.headers["Retry-After"]) == (200, None)
+
+
+ACCEPTS = {"text/event-stream": True, "Text/Event-Stream;Q=0.9": True, "*/*": False, "text/event-stream;q=0": False}
+
+
+@pytest.mark.parametrize("accept", ACCEPTS)
+def test_a_stream_is_for_who_names_it(accept: str, generate: Deployed, headers: Headers) -> None:
+    answer = wire.call("POST", generate.url, {"data": PROMPT}, headers=headers | {"Accept": accept})
+
+    assert (answer.headers["Content-Type"].partition(";")[0] == "text/event-stream") is ACCEPTS[accept]
 
 
 def test_a_bot_causes_no_model_request_and_no_bucket(

@@ -1,12 +1,15 @@
 """The order of the layers: a request that one of them refuses makes no call of a later one, counted at the wire."""
 
 import base64
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from google.cloud import firestore as google_firestore
@@ -14,8 +17,7 @@ from google.cloud import firestore as google_firestore
 from firebreak.bucket.share import SHARDS
 from firebreak.switch import change
 from scripts.clients.tokens import headers as tokens_of
-from scripts.local import wire
-from scripts.local.deployed import deployed
+from scripts.local.deployed import Deployed, deployed
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack
 from tests.e2e.wipe import wipe
@@ -29,11 +31,12 @@ HUGE = {"prompt": "ten words that the model would have to count first " * 1_500}
 # The layers, and what each may ask of others. The last four are the handler's.
 ORDER: Mapping[str, frozenset[str]] = {
     "settings": frozenset(),
-    "shape": frozenset(),
+    "headers": frozenset(),
     "switch": frozenset({"switch"}),
     "app-check": frozenset({"appcheck: jwks"}),
     "sign-in": frozenset({"certificates"}),
     "requests": frozenset({"rate"}),
+    "body": frozenset(),
     "field": frozenset(),
     "tokens": frozenset({"bucket"}),
     "pool": frozenset({"pool"}),
@@ -43,7 +46,10 @@ ORDER: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A request that fails at `layer` with `reason`; `asked` is all that it may have asked of anybody."""
+    """A request that fails at `layer` with `reason`; `asked` is all that it may have asked of anybody.
+
+    Where the body comes later than the layer it is announced, and not sent: who reads it finds that it has ended early.
+    """
 
     layer: str
     asked: frozenset[str]
@@ -54,6 +60,7 @@ class Case:
     attested: bool = True
     signed_in: bool = True
     certified: bool = False
+    kind: str = "application/json"
 
 
 def trip(store: google_firestore.Client, _uid: str) -> None:
@@ -92,7 +99,10 @@ NO_AUTH_EMULATOR = {"FIREBASE_AUTH_EMULATOR_HOST": None}
 
 CASES = {
     "a wrong setting": Case(layer="settings", asked=NOTHING, env={"MAX_DAILY_TOKENS": "many"}),
-    "no callable request": Case(layer="shape", asked=NOTHING, data=...),
+    "headers of no callable request": Case(layer="headers", reason="shape", asked=NOTHING, kind="text/plain"),
+    "an origin that may not call": Case(
+        layer="headers", reason="origin", asked=NOTHING, env={"ALLOWED_ORIGINS": "https://app.example"}
+    ),
     "the environment's switch": Case(layer="switch", asked=NOTHING, env={"KILL_SWITCH": "gemini"}),
     "the switch": Case(layer="switch", asked=SWITCH, prepare=trip),
     "no App Check token": Case(layer="app-check", asked=SWITCH, attested=False),
@@ -104,6 +114,7 @@ CASES = {
     "no requests left": Case(
         layer="requests", asked=COUNTED, env={"WRITE_REQUESTS_PER_HOUR": "1"}, prepare=no_requests
     ),
+    "a body of no callable request": Case(layer="body", reason="shape", asked=COUNTED, data=...),
     "a wrong field": Case(layer="field", asked=COUNTED, data={"prompt": 7}),
     "a pool too small for the call": Case(layer="pool", asked=BUCKET, env={"POOL_TOKENS_PER_HOUR": "8"}),
     "an empty pool": Case(layer="pool", asked=POOLED, env={"POOL_TOKENS_PER_HOUR": "9000"}, prepare=no_pool),
@@ -129,10 +140,22 @@ def store(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> google_firestore.Cli
     return raw(google_firestore.Client(project=PROJECT), "sets up what an operator or other calls have left")
 
 
+def answered(server: Deployed, body: bytes, headers: Mapping[str, str], *, withheld: bool) -> Any:
+    """The answer to a request whose body is sent, or `withheld`: announced and never sent."""
+    at = urlsplit(server.url)
+    connection = HTTPConnection(at.hostname or "", at.port, timeout=60)
+    try:
+        connection.request("POST", "/", b"" if withheld else body, {**headers, "Content-Length": str(len(body))})
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_request_makes_no_call_of_a_later_layer(
     stack: Stack, tap: Tap, store: google_firestore.Client, tmp_path: Path, case: Case
 ) -> None:
+    layers = list(ORDER)
     uid = f"user-{uuid.uuid4().hex[:8]}"
     sent = tokens_of(stack.standins_url, uid, PROJECT)
     if not case.attested:
@@ -150,11 +173,13 @@ def test_a_request_makes_no_call_of_a_later_layer(
         "generate", stack, tmp_path / "log", env={**tap.env, "GCLOUD_PROJECT": PROJECT, **(case.env or {})}
     ) as server:
         body: Any = {"nothing": 1} if case.data is ... else {"data": case.data or HELLO}
-        answer = wire.call("POST", server.url, body, headers=sent).json
+        sent |= {"Content-Type": case.kind, "Origin": "https://elsewhere.example"}
+        answer = answered(
+            server, json.dumps(body).encode(), sent, withheld=layers.index(case.layer) < layers.index("body")
+        )
 
     asked = tap.heard()
     assert answer.get("error", {"details": {"reason": "ok"}})["details"]["reason"] == (case.reason or case.layer)
-    layers = list(ORDER)
     later = frozenset[str]().union(*(ORDER[name] for name in layers[layers.index(case.layer) + 1 :]))
     assert not asked & later
     assert asked == case.asked

@@ -12,7 +12,7 @@ import pytest
 from scripts.clients import chromium
 from scripts.clients.caller import Event, call, of_kind
 from scripts.clients.client import Client, Json
-from scripts.local.deployed import deployed
+from scripts.local.deployed import Deployed, deployed
 from scripts.local.layout import HOST
 from scripts.local.stack import Stack
 from tests.conftest import StandIn
@@ -218,6 +218,24 @@ def test_a_backend_that_is_not_configured_says_so(platform: Platform, misconfigu
     events = replace(platform, stack=misconfigured).call(HELLO)
 
     assert refusal(events) == ("unavailable", {"reason": "settings"})
+
+
+# Up to the limit a body is thrown away unread, beyond it the length alone is refused.
+LARGE = {900_000: ("unauthenticated", "app-check"), 3_000_000: ("invalid-argument", "shape")}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("size", LARGE)
+def test_who_is_refused_before_the_body_is_read_sees_why(
+    size: int, stream: bool, platform: Platform, generate: Deployed
+) -> None:
+    """The server answers and closes while the client is still sending, with no proxy in between to hide it."""
+    direct = replace(platform, stack=replace(platform.stack, functions_url=generate.url))
+
+    events = direct.call({"prompt": "x" * size}, attest=None, stream=stream, request_ids=False)
+
+    code, reason = LARGE[size]
+    assert refusal(events) == (code, {"reason": reason})
 
 
 def test_only_a_page_of_an_allowed_origin_gets_a_stream(stack: Stack, gemini: StandIn, tmp_path: Path) -> None:
