@@ -1,0 +1,238 @@
+"""Structured queries over documents: filters, orders, cursors, offsets, limits, projections and aggregations."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import Any
+
+from google.cloud.firestore_v1.types import Document
+
+from tests.twin import fields, values
+from tests.twin.documents import Documents
+from tests.twin.errors import NotCovered, invalid
+from tests.twin.paths import NAME, Path, field_path
+from tests.twin.values import Bare
+
+_Document = Document.pb()
+
+ASCENDING, DESCENDING = 1, 2
+MOST_IN = 30
+LESS, AT_MOST, MORE, AT_LEAST, EQUAL, UNEQUAL, HAS, IN, HAS_ANY, NOT_IN = range(1, 11)
+INEQUALITIES = frozenset({LESS, AT_MOST, MORE, AT_LEAST, UNEQUAL, NOT_IN})
+IS_NAN, IS_NULL, IS_NOT_NAN, IS_NOT_NULL = 2, 3, 4, 5
+
+type Match = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What results are sorted by."""
+
+    path: Path
+    descending: bool
+
+
+def found(documents: Documents, parent: str, query: Any) -> list[Any]:
+    """The documents that a query finds, in its order, whole.
+
+    Raises:
+        InvalidArgument: it is none.
+        NotCovered: the twin does not know how.
+    """
+    if query.offset < 0 or query.limit.value < 0:
+        raise invalid("offset or limit is negative")
+    matches, orders = _filter(query.where), _orders(query)
+    hits = [
+        stored.document
+        for stored in _candidates(documents, parent, query)
+        if matches(stored.document) and all(_value(stored.document, order.path) is not None for order in orders)
+    ]
+    hits.sort(key=cmp_to_key(lambda one, other: _compared(_values(one, orders), _values(other, orders), orders)))
+    hits = _between(hits, query, orders)[query.offset :]
+    return hits[: query.limit.value] if query.HasField("limit") else hits
+
+
+def selected(document: Any, query: Any) -> Any:
+    """A document as the query's projection shows it."""
+    if not query.HasField("select"):
+        return document
+    shown = _Document(name=document.name, create_time=document.create_time, update_time=document.update_time)
+    fields.project(document.fields, [field_path(field.field_path) for field in query.select.fields], shown.fields)
+    return shown
+
+
+def counted(documents: Documents, parent: str, asked: Any) -> dict[str, Any]:
+    """The counts that an aggregation asks for, by their aliases.
+
+    Raises:
+        InvalidArgument: it is none.
+        NotCovered: it asks for more than counts.
+    """
+    if not asked.aggregations:
+        raise invalid("Aggregations can not be empty.")
+    count = len(found(documents, parent, asked.structured_query))
+    counts: dict[str, Any] = {}
+    unnamed = 0
+    for each in asked.aggregations:
+        if each.WhichOneof("operator") != "count":
+            raise NotCovered("sums and averages")
+        unnamed += not each.alias
+        alias = each.alias or f"field_{unnamed}"
+        if alias in counts:
+            raise invalid(f"Aggregation aliases contain duplicate alias: {alias}.")
+        most = each.count.up_to.value if each.count.HasField("up_to") else count
+        counts[alias] = Bare(integer_value=min(count, most))
+    return counts
+
+
+def _candidates(documents: Documents, parent: str, query: Any) -> Iterable[Any]:
+    if len(query.from_) != 1:
+        raise NotCovered("a query over more or less than one collection")
+    (source,) = query.from_
+    if source.all_descendants:
+        return documents.group(parent, source.collection_id)
+    return documents.collection(f"{parent}/{source.collection_id}")
+
+
+def _value(document: Any, path: Path) -> Any | None:
+    return Bare(reference_value=document.name) if path == NAME else fields.at(document.fields, path)
+
+
+def _filter(where: Any) -> Match:
+    which = where.WhichOneof("filter_type")
+    if which is None:
+        return lambda _: True
+    return _FILTERS[which](getattr(where, which))
+
+
+def _composite(composite: Any) -> Match:
+    parts = [_filter(each) for each in composite.filters]
+    if not parts or composite.op not in {1, 2}:
+        raise invalid("a composite filter wants an operator and filters")
+    every = all if composite.op == 1 else any
+    return lambda document: every(part(document) for part in parts)
+
+
+def _unary(unary: Any) -> Match:
+    path, op = field_path(unary.field.field_path), unary.op
+
+    def matches(document: Any) -> bool:
+        value = _value(document, path)
+        if value is None:
+            return False
+        if op in {IS_NULL, IS_NOT_NULL}:
+            return _is_null(value) is (op == IS_NULL)
+        return values.is_nan(value) if op == IS_NAN else not (_is_null(value) or values.is_nan(value))
+
+    return matches
+
+
+def _field(condition: Any) -> Match:
+    path, op, operand = field_path(condition.field.field_path), condition.op, condition.value
+    if op in {IN, HAS_ANY, NOT_IN}:
+        _check_list(operand)
+    if op not in _OPERATORS:
+        raise invalid("a filter wants an operator")
+    matches = _OPERATORS[op]
+
+    def match(document: Any) -> bool:
+        value = _value(document, path)
+        return value is not None and bool(matches(value, operand))
+
+    return match
+
+
+def _check_list(operand: Any) -> None:
+    if values.kind(operand) != "array_value" or not 1 <= len(operand.array_value.values) <= MOST_IN:
+        raise invalid(f"the filter wants an array of 1 to {MOST_IN} values")
+
+
+_FILTERS = {"composite_filter": _composite, "unary_filter": _unary, "field_filter": _field}
+
+
+def _ordered(compare: Callable[[values.Key, values.Key], bool]) -> Callable[[Any, Any], bool]:
+    def matches(value: Any, operand: Any) -> bool:
+        # Only values of one type are less or more than each other, and NaN is neither.
+        if values.rank(value) != values.rank(operand) or values.is_nan(value) != values.is_nan(operand):
+            return False
+        return compare(values.key(value), values.key(operand))
+
+    return matches
+
+
+def _among(value: Any, operand: Any) -> bool:
+    # Nothing equals null or NaN here.
+    return not (_is_null(value) or values.is_nan(value)) and values.key(value) in {
+        values.key(each) for each in operand.array_value.values
+    }
+
+
+def _elements(value: Any) -> set[values.Key]:
+    return {values.key(each) for each in value.array_value.values} if values.kind(value) == "array_value" else set()
+
+
+def _is_null(value: Any) -> bool:
+    return values.kind(value) == "null_value"
+
+
+_OPERATORS: dict[int, Callable[[Any, Any], bool]] = {
+    LESS: _ordered(lambda one, other: one < other),
+    AT_MOST: _ordered(lambda one, other: one <= other),
+    MORE: _ordered(lambda one, other: one > other),
+    AT_LEAST: _ordered(lambda one, other: one >= other),
+    EQUAL: lambda value, operand: values.key(value) == values.key(operand),
+    UNEQUAL: lambda value, operand: not _is_null(value) and values.key(value) != values.key(operand),
+    HAS: lambda value, operand: values.key(operand) in _elements(value),
+    IN: _among,
+    HAS_ANY: lambda value, operand: bool(_elements(value) & _elements(operand)),
+    NOT_IN: lambda value, operand: not _is_null(value) and not _among(value, operand),
+}
+
+
+def _orders(query: Any) -> list[Order]:
+    """As asked; then what inequalities are about, then the name, both in the last direction asked for."""
+    orders = [Order(field_path(each.field.field_path), each.direction == DESCENDING) for each in query.order_by]
+    descending = bool(orders) and orders[-1].descending
+    for path in [*sorted(_unequal(query.where)), NAME]:
+        if path not in {order.path for order in orders}:
+            orders.append(Order(path, descending))
+    return orders
+
+
+def _unequal(where: Any) -> set[Path]:
+    """The fields that inequalities are about."""
+    which = where.WhichOneof("filter_type")
+    if which == "composite_filter":
+        return {path for each in where.composite_filter.filters for path in _unequal(each)}
+    if which == "field_filter" and where.field_filter.op in INEQUALITIES:
+        return {field_path(where.field_filter.field.field_path)}
+    if which == "unary_filter" and where.unary_filter.op in {IS_NOT_NAN, IS_NOT_NULL}:
+        return {field_path(where.unary_filter.field.field_path)}
+    return set()
+
+
+def _values(document: Any, orders: Sequence[Order]) -> list[Any]:
+    return [_value(document, order.path) for order in orders]
+
+
+def _compared(one: Sequence[Any], other: Sequence[Any], orders: Sequence[Order]) -> int:
+    """Below 0 if `one` comes first; what only one of them has does not count."""
+    for left, right, order in zip(one, other, orders, strict=False):
+        a, b = values.key(left), values.key(right)
+        if a != b:
+            return 1 if (a > b) != order.descending else -1
+    return 0
+
+
+def _between(hits: list[Any], query: Any, orders: Sequence[Order]) -> list[Any]:
+    """Those from the start cursor to the end cursor."""
+    for cursor in (query.start_at, query.end_at):
+        if len(cursor.values) > len(orders):
+            raise invalid("a cursor has too many values")
+    if query.HasField("start_at"):
+        first = 0 if query.start_at.before else 1
+        hits = [hit for hit in hits if _compared(_values(hit, orders), query.start_at.values, orders) >= first]
+    if query.HasField("end_at"):
+        last = -1 if query.end_at.before else 0
+        hits = [hit for hit in hits if _compared(_values(hit, orders), query.end_at.values, orders) <= last]
+    return hits
