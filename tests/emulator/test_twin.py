@@ -10,7 +10,7 @@ from scripts.local.client import metered_at
 from tests.emulator.histories import History, Side, outcome, shown
 from tests.twin.client import metered_on
 from tests.twin.clock import Virtual
-from tests.twin.wire import Twin
+from tests.twin.store import Twin
 
 OPERATIONS = 100
 

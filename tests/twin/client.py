@@ -10,13 +10,14 @@ from google.cloud.firestore_v1.services.firestore import FirestoreClient
 
 from firebreak.metering.firestore import Metered
 from scripts.local.layout import PROJECT
-from tests.twin.wire import Twin
+from tests.twin.store import Twin
+from tests.twin.wire import Network, Wire, reliable
 
 
 class _MeteredOnTwin(Metered):
-    def __init__(self, twin: Twin, database: str) -> None:
+    def __init__(self, wire: Wire, database: str) -> None:
         super().__init__(project=PROJECT, credentials=_nobody(), database=database)
-        self._twin = twin
+        self._twin = wire
 
     @cached_property
     def _wire(self) -> FirestoreClient:
@@ -24,23 +25,23 @@ class _MeteredOnTwin(Metered):
 
 
 class _OnTwin(firestore.Client):
-    def __init__(self, twin: Twin, database: str) -> None:
+    def __init__(self, wire: Wire, database: str) -> None:
         super().__init__(project=PROJECT, credentials=_nobody(), database=database)
-        self._twin = twin
+        self._twin = wire
 
     @property
     def _firestore_api(self) -> Any:
         return self._twin
 
 
-def metered_on(twin: Twin, *, database: str = DEFAULT_DATABASE) -> Metered:
+def metered_on(twin: Twin, network: Network = reliable, *, database: str = DEFAULT_DATABASE) -> Metered:
     """The metered client, with nothing replaced but what it sends on."""
-    return _MeteredOnTwin(twin, database)
+    return _MeteredOnTwin(Wire(twin, network), database)
 
 
-def client_on(twin: Twin, *, database: str = DEFAULT_DATABASE) -> firestore.Client:
+def client_on(twin: Twin, network: Network = reliable, *, database: str = DEFAULT_DATABASE) -> firestore.Client:
     """The SDK's own client, for looking at the store and acting as somebody else."""
-    return _OnTwin(twin, database)
+    return _OnTwin(Wire(twin, network), database)
 
 
 def _nobody() -> Any:

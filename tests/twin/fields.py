@@ -87,8 +87,11 @@ def transformed(fields: Any, transform: Any, *, commit_us: int) -> Any:
         after, result = change(before, operand.values), Bare(null_value=0)
     else:
         after = result = _ARITHMETIC[which](before, operand) if _is_number(before) else operand
+    # A copy: what stands in the document may change again.
+    told = Bare()
+    told.CopyFrom(result)
     put(fields, path, after)
-    return result
+    return told
 
 
 def _is_number(value: Any | None) -> bool:

@@ -17,9 +17,8 @@ _Document = Document.pb()
 
 ASCENDING, DESCENDING = 1, 2
 MOST_IN = 30
-LESS, AT_MOST, MORE, AT_LEAST, EQUAL, UNEQUAL, HAS, IN, HAS_ANY, NOT_IN = range(1, 11)
-INEQUALITIES = frozenset({LESS, AT_MOST, MORE, AT_LEAST, UNEQUAL, NOT_IN})
-IS_NAN, IS_NULL, IS_NOT_NAN, IS_NOT_NULL = 2, 3, 4, 5
+LESS, AT_MOST, MORE, AT_LEAST, EQUAL, HAS, IN, HAS_ANY = 1, 2, 3, 4, 5, 7, 8, 9
+AND, IS_NAN, IS_NULL = 1, 2, 3
 
 type Match = Callable[[Any], bool]
 
@@ -106,45 +105,47 @@ def _filter(where: Any) -> Match:
 
 
 def _composite(composite: Any) -> Match:
+    if composite.op != AND:
+        raise NotCovered("filters of which one is enough")
     parts = [_filter(each) for each in composite.filters]
-    if not parts or composite.op not in {1, 2}:
-        raise invalid("a composite filter wants an operator and filters")
-    every = all if composite.op == 1 else any
-    return lambda document: every(part(document) for part in parts)
+    return lambda document: all(part(document) for part in parts)
 
 
 def _unary(unary: Any) -> Match:
-    path, op = field_path(unary.field.field_path), unary.op
-
-    def matches(document: Any) -> bool:
-        value = _value(document, path)
-        if value is None:
-            return False
-        if op in {IS_NULL, IS_NOT_NULL}:
-            return _is_null(value) is (op == IS_NULL)
-        return values.is_nan(value) if op == IS_NAN else not (_is_null(value) or values.is_nan(value))
-
-    return matches
+    if unary.op not in {IS_NAN, IS_NULL}:
+        raise NotCovered("filters for what is not")
+    is_so = values.is_nan if unary.op == IS_NAN else values.is_null
+    return _at(unary.field, is_so)
 
 
 def _field(condition: Any) -> Match:
-    path, op, operand = field_path(condition.field.field_path), condition.op, condition.value
-    if op in {IN, HAS_ANY, NOT_IN}:
-        _check_list(operand)
+    op, operand = condition.op, condition.value
     if op not in _OPERATORS:
-        raise invalid("a filter wants an operator")
-    matches = _OPERATORS[op]
+        raise NotCovered("filters for what is not")
+    if op in {IN, HAS_ANY}:
+        operand = _listed(operand)
+    return _at(condition.field, lambda value: _OPERATORS[op](value, operand))
+
+
+def _at(field: Any, matches: Match) -> Match:
+    """A document that has the field, with a value that matches."""
+    path = field_path(field.field_path)
 
     def match(document: Any) -> bool:
         value = _value(document, path)
-        return value is not None and bool(matches(value, operand))
+        return value is not None and matches(value)
 
     return match
 
 
-def _check_list(operand: Any) -> None:
-    if values.kind(operand) != "array_value" or not 1 <= len(operand.array_value.values) <= MOST_IN:
+def _listed(operand: Any) -> set[values.Key]:
+    """What a list asks for; null and NaN it never finds."""
+    listed = operand.array_value.values
+    if not 1 <= len(listed) <= MOST_IN:
         raise invalid(f"the filter wants an array of 1 to {MOST_IN} values")
+    for each in listed:
+        values.stored_value(each)
+    return {values.key(each) for each in listed if not (values.is_null(each) or values.is_nan(each))}
 
 
 _FILTERS = {"composite_filter": _composite, "unary_filter": _unary, "field_filter": _field}
@@ -160,19 +161,8 @@ def _ordered(compare: Callable[[values.Key, values.Key], bool]) -> Callable[[Any
     return matches
 
 
-def _among(value: Any, operand: Any) -> bool:
-    # Nothing equals null or NaN here.
-    return not (_is_null(value) or values.is_nan(value)) and values.key(value) in {
-        values.key(each) for each in operand.array_value.values
-    }
-
-
 def _elements(value: Any) -> set[values.Key]:
     return {values.key(each) for each in value.array_value.values} if values.kind(value) == "array_value" else set()
-
-
-def _is_null(value: Any) -> bool:
-    return values.kind(value) == "null_value"
 
 
 _OPERATORS: dict[int, Callable[[Any, Any], bool]] = {
@@ -181,33 +171,30 @@ _OPERATORS: dict[int, Callable[[Any, Any], bool]] = {
     MORE: _ordered(lambda one, other: one > other),
     AT_LEAST: _ordered(lambda one, other: one >= other),
     EQUAL: lambda value, operand: values.key(value) == values.key(operand),
-    UNEQUAL: lambda value, operand: not _is_null(value) and values.key(value) != values.key(operand),
     HAS: lambda value, operand: values.key(operand) in _elements(value),
-    IN: _among,
-    HAS_ANY: lambda value, operand: bool(_elements(value) & _elements(operand)),
-    NOT_IN: lambda value, operand: not _is_null(value) and not _among(value, operand),
+    IN: lambda value, listed: values.key(value) in listed,
+    HAS_ANY: lambda value, listed: not listed.isdisjoint(_elements(value)),
 }
+RANGES = frozenset({LESS, AT_MOST, MORE, AT_LEAST})
 
 
 def _orders(query: Any) -> list[Order]:
-    """As asked; then what inequalities are about, then the name, both in the last direction asked for."""
+    """As asked; then what ranges are about, then the name, both in the last direction asked for."""
     orders = [Order(field_path(each.field.field_path), each.direction == DESCENDING) for each in query.order_by]
     descending = bool(orders) and orders[-1].descending
-    for path in [*sorted(_unequal(query.where)), NAME]:
+    for path in [*sorted(_ranged(query.where)), NAME]:
         if path not in {order.path for order in orders}:
             orders.append(Order(path, descending))
     return orders
 
 
-def _unequal(where: Any) -> set[Path]:
-    """The fields that inequalities are about."""
+def _ranged(where: Any) -> set[Path]:
+    """The fields that ranges are about."""
     which = where.WhichOneof("filter_type")
     if which == "composite_filter":
-        return {path for each in where.composite_filter.filters for path in _unequal(each)}
-    if which == "field_filter" and where.field_filter.op in INEQUALITIES:
+        return {path for each in where.composite_filter.filters for path in _ranged(each)}
+    if which == "field_filter" and where.field_filter.op in RANGES:
         return {field_path(where.field_filter.field.field_path)}
-    if which == "unary_filter" and where.unary_filter.op in {IS_NOT_NAN, IS_NOT_NULL}:
-        return {field_path(where.unary_filter.field.field_path)}
     return set()
 
 
@@ -229,6 +216,8 @@ def _between(hits: list[Any], query: Any, orders: Sequence[Order]) -> list[Any]:
     for cursor in (query.start_at, query.end_at):
         if len(cursor.values) > len(orders):
             raise invalid("a cursor has too many values")
+        for value in cursor.values:
+            values.stored_value(value)
     if query.HasField("start_at"):
         first = 0 if query.start_at.before else 1
         hits = [hit for hit in hits if _compared(_values(hit, orders), query.start_at.values, orders) >= first]

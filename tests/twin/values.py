@@ -33,6 +33,10 @@ def number(value: Any) -> int | float:
     return found
 
 
+def is_null(value: Any) -> bool:
+    return kind(value) == "null_value"
+
+
 def is_nan(value: Any) -> bool:
     return kind(value) == "double_value" and math.isnan(value.double_value)
 
