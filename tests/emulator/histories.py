@@ -103,8 +103,22 @@ class Side:
         assert us(read_time) >= self.last_us, "a read must not be before a commit"
 
 
+NUMERIC = (firestore.Increment, firestore.Maximum, firestore.Minimum)
+LISTED = (firestore.ArrayUnion, firestore.ArrayRemove)
+
 type Step = Callable[[Side], Any]
 type Queue = Callable[[Side, firestore.WriteBatch], None]
+
+
+def readable(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a write as a failure shows them: the SDK's transforms say only where they are in memory."""
+    return {name: _readable(value) for name, value in data.items()}
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, NUMERIC + LISTED):
+        return type(value).__name__, value.value if isinstance(value, NUMERIC) else value.values
+    return value
 
 
 def us(stamp: Any) -> int:
@@ -159,17 +173,18 @@ class History:
     def step(self) -> tuple[int, str, Step]:
         """Operations, what the step is, and the step."""
         self._number += 1
-        kinds = [
-            self.commit,
-            self.get,
-            self.get_all,
-            self.query,
-            self.count,
-            self.listed,
-            self.collections,
-            self.transact,
+        weighted: list[tuple[int, Callable[[], tuple[int, str, Step]]]] = [
+            (50, self.commit),
+            (22, self.query),
+            (8, self.get),
+            (4, self.get_all),
+            (4, self.listed),
+            (3, self.count),
+            (2, self.transact),
+            (1, self.sum),
+            (1, self.collections),
         ]
-        (make,) = self._random.choices(kinds, [50, 8, 4, 22, 4, 4, 1, 2])
+        make = self.weighed(weighted)
         return make()
 
     def commit(self) -> tuple[int, str, Step]:
@@ -219,9 +234,19 @@ class History:
 
         def step(side: Side) -> Any:
             ((result,),) = make(side).count(alias="all").get()
-            return result.alias, result.value
+            return result.alias, plain(result.value)
 
         return 1, f"count {told}", step
+
+    def sum(self) -> tuple[int, str, Step]:
+        """Of small whole numbers: of others, the sum depends on their order."""
+
+        def step(side: Side) -> Any:
+            counted: Any = side.collection().count()
+            (found,) = counted.sum("version").avg("version", alias="mean").get()
+            return sorted((result.alias, plain(result.value)) for result in found)
+
+        return 1, "sum", step
 
     def listed(self) -> tuple[int, str, Step]:
         size, path = self._random.choice([None, 1, 2, 3]), self._random.choice(["", f"a/{self.group}"])
@@ -313,22 +338,30 @@ class History:
                 parts.append((self._random.choice(methods), (cursor,)))
 
     def write(self, path: str) -> tuple[str, Queue]:
-        kinds = [self.create, self.put, self.merge, self.update, self.delete, self.shipped, self.raw]
-        (make,) = self._random.choices(kinds, [14, 8, 12, 20, 8, 30, 10])
+        weighted: list[tuple[int, Callable[[str], tuple[str, Queue]]]] = [
+            (30, self.shipped),
+            (20, self.update),
+            (14, self.create),
+            (12, self.merge),
+            (10, self.raw),
+            (8, self.put),
+            (8, self.delete),
+        ]
+        make = self.weighed(weighted)
         return make(path)
 
     def create(self, path: str) -> tuple[str, Queue]:
         data = self.fields(transforms=True)
-        return f"create {data}", lambda side, batch: batch.create(side.document(path), data)
+        return f"create {readable(data)}", lambda side, batch: batch.create(side.document(path), data)
 
     def put(self, path: str) -> tuple[str, Queue]:
         data = self.fields(transforms=True)
-        return f"set {data}", lambda side, batch: batch.set(side.document(path), data)
+        return f"set {readable(data)}", lambda side, batch: batch.set(side.document(path), data)
 
     def merge(self, path: str) -> tuple[str, Queue]:
         data = self.fields(transforms=True, deletes=True)
         merge = True if self.chance(0.7) else [FieldPath(name).to_api_repr() for name in data][:2]
-        return f"merge {data} {merge}", lambda side, batch: batch.set(side.document(path), data, merge=merge)
+        return f"merge {readable(data)} {merge}", lambda side, batch: batch.set(side.document(path), data, merge=merge)
 
     def update(self, path: str) -> tuple[str, Queue]:
         data = {
@@ -343,7 +376,7 @@ class History:
             option = None if when is None else side.client.write_option(last_update_time=when)
             batch.update(side.document(path), data, option=option)
 
-        return f"update {data} {unchanged.__doc__}", queued
+        return f"update {readable(data)} {unchanged.__doc__}", queued
 
     def delete(self, path: str) -> tuple[str, Queue]:
         unchanged, exists = self.unchanged(path), self._random.choice([None, True, False])
@@ -453,6 +486,10 @@ class History:
                 firestore.ArrayRemove(some),
             ]
         )
+
+    def weighed[T](self, weighted: Sequence[tuple[int, T]]) -> T:
+        ((_, chosen),) = self._random.choices(weighted, [weight for weight, _ in weighted])
+        return chosen
 
     def value(self, some: Sequence[Any]) -> Any:
         return self._random.choice(some)

@@ -6,9 +6,12 @@ import pytest
 from google.cloud import firestore
 
 from firebreak.bucket.ledger import Ledger
+from firebreak.metering.firestore import Metered
 from firebreak.switch.watch import Switch
+from tests.emulator.graph.user import User
+from tests.emulator.metering.notes import fill
 from tests.emulator.switch.hand import Hand
-from tests.twin.client import client_on
+from tests.twin.client import client_on, metered_on
 from tests.twin.clock import Virtual
 from tests.twin.faults import Faults
 from tests.twin.store import Twin
@@ -77,6 +80,39 @@ def store(direct: firestore.Client) -> firestore.Client:
 @pytest.fixture
 def proxied(through_proxy: firestore.Client) -> firestore.Client:
     return through_proxy
+
+
+@pytest.fixture
+def straight(twin: Twin) -> Metered:
+    return metered_on(twin)
+
+
+@pytest.fixture
+def user(straight: Metered, direct: firestore.Client, uid: str) -> User:
+    return User(uid=uid, client=straight, direct=direct)
+
+
+@pytest.fixture
+def shaky(twin: Twin, direct: firestore.Client, faults: Faults, virtual: Virtual, uid: str) -> User:
+    return User(uid=uid, client=metered_on(twin, faults), direct=direct, clock=virtual.clock)
+
+
+@pytest.fixture
+def handlers(twin: Twin, faults: Faults) -> Metered:
+    return metered_on(twin, faults)
+
+
+@pytest.fixture
+def aside(direct: firestore.Client) -> firestore.Client:
+    return direct
+
+
+@pytest.fixture
+def notes(aside: firestore.Client) -> firestore.CollectionReference:
+    """`d0` to `d4`, {n: 0…4}."""
+    collection = aside.collection("notes")
+    fill(collection, 5)
+    return collection
 
 
 @pytest.fixture

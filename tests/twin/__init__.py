@@ -3,8 +3,9 @@
     twin = Twin(Virtual())
     ledger = Ledger(metered_on(twin).guards())
 
-What it does not do raises `NotCovered`: pipelines, listeners, vector searches, reads in the past, sums. It asks for no
-index, and knows no limit on the size of a document. It differs on purpose:
+What it does not do raises `NotCovered`: pipelines, listeners, vector searches, reads in the past, filters for what is
+not. It asks for no index, knows no limit on the size of a document, and a sum under a limit is that of the first by
+name. It differs on purpose:
 
 - Transactions are optimistic: one that read what has changed since is `Aborted` at its commit, at once. The emulator
   waits two seconds for a lock first; production, too, locks.

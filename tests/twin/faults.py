@@ -16,6 +16,8 @@ class Faults:
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
+        self.documents: Counter[str] = Counter()
+        """Documents that the store sent, by method."""
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
         self._late: list[Callable[[], Any]] = []
@@ -31,6 +33,7 @@ class Faults:
             self._faults.clear()
             self._late.clear()
             self.calls.clear()
+            self.documents.clear()
 
     def forget(self) -> None:
         """Forget what is planned and has not come about."""
@@ -50,24 +53,30 @@ class Faults:
     def __call__(self, rpc: Rpc) -> Any:
         fault = self._next(rpc)
         if fault is None:
-            return rpc.apply()
+            return self._sent(rpc)
         if fault.first is not None:
             fault.first()
-            return rpc.apply()
+            return self._sent(rpc)
         return self._failed(fault, rpc)
+
+    def _sent(self, rpc: Rpc) -> Any:
+        answer = rpc.apply()
+        with self._lock:
+            self.documents[rpc.method] += _documents(rpc.method, answer)
+        return answer
 
     def _failed(self, fault: Fault, rpc: Rpc) -> Any:
         error: GoogleAPICallError = from_grpc_status(fault.status, f"planned: {fault.way.name}")  # type: ignore[no-untyped-call]  # google's
         if fault.way is Way.TWICE:
-            rpc.apply()
-            return rpc.apply()
+            self._sent(rpc)
+            return self._sent(rpc)
         if fault.way is Way.LOSE_REPLY:
-            answer = rpc.apply()
+            answer = self._sent(rpc)
             if fault.kept and rpc.method in STREAMS:
                 return _broken_off(answer[: fault.kept], error)
         if fault.way is Way.LATE:
             with self._lock:
-                self._late.append(rpc.apply)
+                self._late.append(lambda: self._sent(rpc))
         raise error
 
     def _next(self, rpc: Rpc) -> Fault | None:
@@ -84,6 +93,14 @@ class Faults:
                     self._faults.remove(fault)
                 return fault
             return None
+
+
+def _documents(method: str, answer: Any) -> int:
+    if method == "ListDocuments":
+        return len(answer.documents)
+    if method == "BatchGetDocuments":
+        return len(answer)
+    return sum(each.HasField("document") for each in answer) if method == "RunQuery" else 0
 
 
 def _broken_off(responses: list[Any], error: GoogleAPICallError) -> Iterator[Any]:

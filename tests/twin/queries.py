@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
 from typing import Any
 
 from google.cloud.firestore_v1.types import Document
@@ -41,14 +40,17 @@ def found(documents: Documents, parent: str, query: Any) -> list[Any]:
     if query.offset < 0 or query.limit.value < 0:
         raise invalid("offset or limit is negative")
     matches, orders = _filter(query.where), _orders(query)
-    hits = [
-        stored.document
-        for stored in _candidates(documents, parent, query)
-        if matches(stored.document) and all(_value(stored.document, order.path) is not None for order in orders)
-    ]
-    hits.sort(key=cmp_to_key(lambda one, other: _compared(_values(one, orders), _values(other, orders), orders)))
-    hits = _between(hits, query, orders)[query.offset :]
-    return hits[: query.limit.value] if query.HasField("limit") else hits
+    for cursor in (query.start_at, query.end_at):
+        _check_cursor(cursor, orders)
+    hits = []
+    for stored in _candidates(documents, parent, query):
+        keys = _keys(stored.document, orders) if matches(stored.document) else None
+        if keys is not None:
+            hits.append((keys, stored.document))
+    for place, order in reversed(list(enumerate(orders))):
+        hits.sort(key=lambda hit: hit[0][place], reverse=order.descending)
+    found = [document for keys, document in hits if _between(keys, query, orders)][query.offset :]
+    return found[: query.limit.value] if query.HasField("limit") else found
 
 
 def selected(document: Any, query: Any) -> Any:
@@ -60,28 +62,47 @@ def selected(document: Any, query: Any) -> Any:
     return shown
 
 
-def counted(documents: Documents, parent: str, asked: Any) -> dict[str, Any]:
-    """The counts that an aggregation asks for, by their aliases.
+def aggregated(documents: Documents, parent: str, asked: Any) -> dict[str, Any]:
+    """The results of an aggregation by their aliases.
 
     Raises:
         InvalidArgument: it is none.
-        NotCovered: it asks for more than counts.
     """
     if not asked.aggregations:
         raise invalid("Aggregations can not be empty.")
-    count = len(found(documents, parent, asked.structured_query))
-    counts: dict[str, Any] = {}
+    paths = {path for each in asked.aggregations if (path := _summed(each)) is not None}
+    # Only what has all the fields that any of them is about.
+    hits = [
+        hit
+        for hit in found(documents, parent, asked.structured_query)
+        if all(_value(hit, path) is not None for path in paths)
+    ]
+    results: dict[str, Any] = {}
     unnamed = 0
     for each in asked.aggregations:
-        if each.WhichOneof("operator") != "count":
-            raise NotCovered("sums and averages")
         unnamed += not each.alias
         alias = each.alias or f"field_{unnamed}"
-        if alias in counts:
+        if alias in results:
             raise invalid(f"Aggregation aliases contain duplicate alias: {alias}.")
-        most = each.count.up_to.value if each.count.HasField("up_to") else count
-        counts[alias] = Bare(integer_value=min(count, most))
-    return counts
+        results[alias] = _aggregate(each, hits)
+    return results
+
+
+def _summed(aggregation: Any) -> Path | None:
+    which = aggregation.WhichOneof("operator")
+    return None if which == "count" else field_path(getattr(aggregation, which).field.field_path)
+
+
+def _aggregate(aggregation: Any, hits: Sequence[Any]) -> Any:
+    path = _summed(aggregation)
+    if path is None:
+        most = aggregation.count.up_to.value if aggregation.count.HasField("up_to") else len(hits)
+        return Bare(integer_value=min(len(hits), most))
+    summands = [value for hit in hits if (value := _value(hit, path)) is not None and values.is_number(value)]
+    total = sum(values.number(value) for value in summands)
+    if aggregation.WhichOneof("operator") == "avg":
+        return Bare(double_value=total / len(summands)) if summands else Bare(null_value=0)
+    return Bare(integer_value=total) if isinstance(total, int) else Bare(double_value=total)
 
 
 def _candidates(documents: Documents, parent: str, query: Any) -> Iterable[Any]:
@@ -198,30 +219,35 @@ def _ranged(where: Any) -> set[Path]:
     return set()
 
 
-def _values(document: Any, orders: Sequence[Order]) -> list[Any]:
-    return [_value(document, order.path) for order in orders]
+def _keys(document: Any, orders: Sequence[Order]) -> list[values.Key] | None:
+    """What the document is sorted by; None if it lacks some of that, and so is not found."""
+    keys = []
+    for order in orders:
+        value = _value(document, order.path)
+        if value is None:
+            return None
+        keys.append(values.key(value))
+    return keys
 
 
-def _compared(one: Sequence[Any], other: Sequence[Any], orders: Sequence[Order]) -> int:
-    """Below 0 if `one` comes first; what only one of them has does not count."""
-    for left, right, order in zip(one, other, orders, strict=False):
-        a, b = values.key(left), values.key(right)
-        if a != b:
-            return 1 if (a > b) != order.descending else -1
+def _between(keys: Sequence[values.Key], query: Any, orders: Sequence[Order]) -> bool:
+    """Whether it lies between the start cursor and the end cursor."""
+    if query.HasField("start_at") and _compared(keys, query.start_at, orders) < (0 if query.start_at.before else 1):
+        return False
+    return not (query.HasField("end_at") and _compared(keys, query.end_at, orders) > (-1 if query.end_at.before else 0))
+
+
+def _compared(keys: Sequence[values.Key], cursor: Any, orders: Sequence[Order]) -> int:
+    """Below 0 if it comes before the cursor; what only one of them has does not count."""
+    for mine, value, order in zip(keys, cursor.values, orders, strict=False):
+        other = values.key(value)
+        if mine != other:
+            return 1 if (mine > other) != order.descending else -1
     return 0
 
 
-def _between(hits: list[Any], query: Any, orders: Sequence[Order]) -> list[Any]:
-    """Those from the start cursor to the end cursor."""
-    for cursor in (query.start_at, query.end_at):
-        if len(cursor.values) > len(orders):
-            raise invalid("a cursor has too many values")
-        for value in cursor.values:
-            values.stored_value(value)
-    if query.HasField("start_at"):
-        first = 0 if query.start_at.before else 1
-        hits = [hit for hit in hits if _compared(_values(hit, orders), query.start_at.values, orders) >= first]
-    if query.HasField("end_at"):
-        last = -1 if query.end_at.before else 0
-        hits = [hit for hit in hits if _compared(_values(hit, orders), query.end_at.values, orders) <= last]
-    return hits
+def _check_cursor(cursor: Any, orders: Sequence[Order]) -> None:
+    if len(cursor.values) > len(orders):
+        raise invalid("a cursor has too many values")
+    for value in cursor.values:
+        values.stored_value(value)

@@ -131,7 +131,7 @@ class Twin:
     def _run_aggregation_query(self, request: Any) -> list[Any]:
         _check_parent(request.parent)
         self._seen(request, [])
-        results = queries.counted(self._documents, request.parent, request.structured_aggregation_query)
+        results = queries.aggregated(self._documents, request.parent, request.structured_aggregation_query)
         response = RunAggregationQueryResponse.pb()(read_time=self._read_time())
         for alias, value in results.items():
             response.result.aggregate_fields[alias].CopyFrom(value)
