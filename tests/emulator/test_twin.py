@@ -1,6 +1,7 @@
 """The store in memory answers as the emulator does, operation by operation."""
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.twin.clock import Virtual
 from tests.twin.store import Twin
 
 OPERATIONS = 100
+AT_ONCE = 4
 
 
 @pytest.fixture
@@ -26,18 +28,19 @@ def emulator(firestore_host: str, database: str) -> Metered:
 
 
 def play(emulator: Metered, database: str, seed: int) -> None:
-    """Play one history on both, and on a fresh twin."""
-    history, time = History(seed), Virtual()
-    sides = [Side(client, history.root) for client in (emulator, metered_on(Twin(time.now_us), database=database))]
+    """Play one history on the emulator and on a fresh twin."""
+    history, virtual = History(seed), Virtual()
+    sides = [Side(client, history.root) for client in (emulator, metered_on(Twin(virtual.now_us), database=database))]
     done, told = 0, []
-    while done < OPERATIONS:
-        operations, what, step = history.step()
-        done += operations
-        told.append(what)
-        real, twin = (outcome(step, side) for side in sides)
-        assert twin == real, "\n".join([f"seed {seed}: {twin} on the twin, {real} on the emulator after", *told])
-        time.move(0.001)
-    real, twin = (_all(side) for side in sides)
+    with unmetered("holds the twin to the emulator"):
+        while done < OPERATIONS:
+            operations, what, step = history.step()
+            done += operations
+            told.append(what)
+            real, twin = (outcome(step, side) for side in sides)
+            assert twin == real, "\n".join([f"seed {seed}: {twin} on the twin, {real} on the emulator after", *told])
+            virtual.move(0.001)
+        real, twin = (_all(side) for side in sides)
     assert twin == real, f"seed {seed}: not the same is left"
 
 
@@ -47,9 +50,10 @@ def _all(side: Side) -> list[object]:
 
 
 def played(emulator: Metered, database: str, seeds: range) -> None:
-    with unmetered("holds the twin to the emulator"):
-        for seed in seeds:
-            play(emulator, database, seed)
+    """Several histories at once: each has documents of its own, and one waits for the emulator while another plays."""
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        for _ in threads.map(lambda seed: play(emulator, database, seed), seeds):
+            pass
 
 
 def test_ten_thousand_operations_come_to_the_same_on_both(emulator: Metered, database: str) -> None:

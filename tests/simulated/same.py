@@ -9,7 +9,13 @@ REAL = frozenset({"stack", "firestore_host", "proxy", "client_at", "metered_at",
 
 
 def same(module: ModuleType, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The tests, fixtures and marks of a module, but for the tests that need an address, and those named."""
+    """The tests, fixtures and marks of a module, but for the tests that need an address, and those named.
+
+    Raises:
+        ValueError: one that is named is not there.
+    """
+    if unknown := set(without) - vars(module).keys():
+        raise ValueError(f"{module.__name__} has no {', '.join(sorted(unknown))}")
     return {
         name: value
         for name, value in vars(module).items()

@@ -14,7 +14,7 @@ from tests.twin.values import Bare
 
 _Document = Document.pb()
 
-ASCENDING, DESCENDING = 1, 2
+DESCENDING = 2
 MOST_IN = 30
 LESS, AT_MOST, MORE, AT_LEAST, EQUAL, HAS, IN, HAS_ANY = 1, 2, 3, 4, 5, 7, 8, 9
 AND, IS_NAN, IS_NULL = 1, 2, 3

@@ -108,8 +108,8 @@ class Twin:
         for name in names:
             document_name(name)
         self._seen(request, names)
-        mask = _mask(request)
-        return [self._got(name, mask, self._read_time()) for name in names]
+        mask, read_time = _mask(request), self._read_time()
+        return [self._got(name, mask, read_time) for name in names]
 
     def _got(self, name: str, mask: Sequence[Any] | None, read_time: Any) -> Any:
         stored = self._documents.get(name)
