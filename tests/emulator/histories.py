@@ -47,7 +47,7 @@ SCALARS: tuple[Any, ...] = (
     firestore.GeoPoint(1.5, -2.0),
     firestore.GeoPoint(-90.0, 180.0),
 )
-COMMON = (0, 1, 2, 5, "x")
+COMMON = (0, 1, 2, 5, "x", "X")
 VALUES: tuple[Any, ...] = (
     *SCALARS,
     {},

@@ -56,6 +56,7 @@ def played(emulator: Metered, database: str, seeds: range) -> None:
             pass
 
 
+@pytest.mark.timeout(900)  # twenty seconds, unless the machine is busy
 def test_ten_thousand_operations_come_to_the_same_on_both(emulator: Metered, database: str) -> None:
     played(emulator, database, range(100))
 

@@ -1,6 +1,0 @@
-"""The same as on the emulator."""
-
-from tests.emulator.graph import test_graph_faults
-from tests.simulated.same import same
-
-globals().update(same(test_graph_faults))

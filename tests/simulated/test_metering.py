@@ -1,6 +1,0 @@
-"""The same as on the emulator."""
-
-from tests.emulator.metering import test_metering
-from tests.simulated.same import same
-
-globals().update(same(test_metering))
