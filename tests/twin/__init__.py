@@ -1,6 +1,6 @@
 """Firestore in memory, where the metered client meets the wire; `tests/emulator/test_twin.py` holds it to the emulator.
 
-    twin = Twin(Virtual())
+    twin = Twin(Virtual().now_us)
     ledger = Ledger(metered_on(twin).guards())
 
 What it does not do raises `NotCovered`: pipelines, listeners, vector searches, reads in the past, filters for what is
@@ -12,6 +12,6 @@ name. It differs on purpose:
 - A read of several documents is one moment; the emulator rarely shows a commit by halves.
 - Nothing expires until `Twin.expire` is called; the emulator never deletes what has expired.
 
-The emulator alone, not production, says that a precondition with nanoseconds is an invalid argument, and that several
-writes of one commit to one document work on it in turn, under the first one's precondition.
+Known of the emulator alone, and followed: a precondition with nanoseconds, or later than the document, is an invalid
+argument; several writes of one commit to one document work on it in turn, under the first one's precondition.
 """
