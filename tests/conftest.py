@@ -51,7 +51,7 @@ class SignedIn:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and run what needs nothing first, what looks back on the whole run last."""
-    order = {"unit": 0, "emulator": 1, "e2e": 2}
+    order = {"unit": 0, "simulated": 1, "emulator": 2, "e2e": 3}
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in {"emulator", "e2e"}:

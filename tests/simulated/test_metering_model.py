@@ -1,0 +1,6 @@
+"""The same as on the emulator."""
+
+from tests.emulator.metering import test_metering_model
+from tests.simulated.same import same
+
+globals().update(same(test_metering_model))
