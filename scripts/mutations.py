@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -18,10 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from queue import Queue
 from typing import Annotated
 
+import pytest
 import typer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,6 +51,10 @@ _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
+# Each change is tried in a fork of a process that has these already: they take longer to load than most tests to run.
+_LIBRARIES = ["pytest", "hypothesis", "firebase_functions.https_fn", "google.cloud.firestore", "google.genai", "typer"]
+_FORKS = get_context("forkserver")
+_FORKS.set_forkserver_preload(_LIBRARIES)
 _SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -172,24 +177,27 @@ def catches(copy: Path, tests: Sequence[Path], *, timeout_s: float) -> bool:
     """Whether a test fails, or never ends, with the package in `copy`."""
     if not tests:
         return False
-    # pyproject.toml and `scripts` would each put this tree's own package first.
-    (copy / "copy_first.py").write_text(f"import sys\n\nimport scripts\n\nsys.path.insert(0, {str(copy)!r})\n")
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "copy_first", "-o", f"pythonpath={copy}"]
-    env = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(copy), str(ROOT)]),
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / ".hypothesis"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command = [sys.executable, "-m", "pytest", *options, *map(str, tests)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        return process.wait(timeout_s) != 0
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
+    process = _FORKS.Process(target=_run, args=(str(copy), [str(path) for path in tests]))
+    process.start()
+    process.join(timeout_s)
+    if process.exitcode is None:
+        os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
+    return process.exitcode != 0
+
+
+def _run(copy: str, tests: list[str]) -> None:
+    """In a process of its own, which has loaded the libraries and nothing of the package."""
+    os.setsid()
+    os.chdir(ROOT)
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{copy}/.hypothesis"
+    sys.dont_write_bytecode = True
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    # pyproject.toml would put this tree's own package first.
+    sys.path.insert(0, copy)
+    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-o", f"pythonpath={copy}", *tests]))
 
 
 def survives(mutation: Mutation, copy: Path, *, timeout_s: float) -> bool:

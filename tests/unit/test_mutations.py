@@ -75,6 +75,6 @@ def test_the_tests_run_against_the_copy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["raise SystemExit(1)", "while True: pass"])
 def test_a_failure_and_an_endless_run_are_caught(tmp_path: Path, code: str) -> None:
     """With a package that does so when it is imported."""
-    (tmp_path / "scripts.py").write_text(code)
+    (tmp_path / "firebreak.py").write_text(code)
 
     assert catches(tmp_path, [UNIT / "test_period.py"], timeout_s=3)
