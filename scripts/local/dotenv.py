@@ -42,8 +42,8 @@ def read(functions: Path, project: str) -> Dotenv:
         return Dotenv(project=project, values={}, cuts=(), faults=(why,))
     found = json.loads(done.stdout)
     cuts = (
-        f"functions/{cut['file']}:{cut['line']}: the value of {cut['name']} ends at the #. To keep what follows, put the "
-        "value in quotes."
+        f"functions/{cut['file']}:{cut['line']}: the value of {cut['name']} ends at the #. "
+        "To keep what follows, put the value in quotes."
         for cut in found["cuts"]
     )
     return Dotenv(project=found["project"], values=found["values"], cuts=tuple(cuts), faults=tuple(found["faults"]))
