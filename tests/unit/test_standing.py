@@ -246,6 +246,10 @@ def test_a_raised_budget_tells_again_of_a_threshold_without_a_policy() -> None:
             (Threshold(kind=Kind.ACTUAL, bp=4_999),),
             (Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=4_999), action=Record()),),
         ),
+        (
+            (Threshold(kind=Kind.ACTUAL, bp=1),),
+            (Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=1), action=Record()),),
+        ),
         ((HALF,), (TIGHTEN,)),
         (
             (Threshold(kind=Kind.ACTUAL, bp=5_001),),

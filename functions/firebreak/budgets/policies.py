@@ -8,7 +8,6 @@ from enum import StrEnum
 from firebreak.budgets.period import Every, Span, span
 
 SCOPES = ("gemini", "firestore", "all")
-FORM = "account/budget: 50%=tighten(50) 100%=trip(firestore) forecast 120%=record; …"
 
 _BUDGET = re.compile(r"([0-9A-Fa-f]{6}(?:-[0-9A-Fa-f]{6}){2})/([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
 _THRESHOLD = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?%")
