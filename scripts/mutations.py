@@ -91,7 +91,7 @@ def changed(node: ast.AST) -> ast.AST | None:
             new.test = ast.UnaryOp(op=ast.Not(), operand=test)
         case ast.Constant(value=bool() as value):
             new.value = not value
-        case ast.Constant(value=int() as value):
+        case ast.Constant(value=int() | float() as value):
             new.value = value + 1
         case ast.Call(func=ast.Name(id=name) as called) if name in _SWAPPED:
             called.id = _SWAPPED[name]
