@@ -153,7 +153,7 @@ def test_a_service_of_cloud_run_has_a_policy_once_it_is_deployed(ask: Callable[.
     assert refusal(ask("GET", f"{services}/generate:getIamPolicy")) == (404, "NOT_FOUND")
     elsewhere = f"{services.replace('us-central1', 'europe-west1')}/on-budget-alert:setIamPolicy"
     assert refusal(ask("POST", elsewhere, {"policy": policy})) == (404, "NOT_FOUND")
-    assert refusal(ask("POST", f"{services}/on-budget-alert:getIamPolicy", {}))[0] in {404, 405}
+    assert ask("POST", f"{services}/on-budget-alert:getIamPolicy", {}).status_code == 405
     unknown = {"bindings": [{"role": "roles/run.invoker", "members": ["serviceAccount:nobody@x.example"]}]}
     assert refusal(ask("POST", f"{services}/on-budget-alert:setIamPolicy", {"policy": unknown})) == INVALID
 

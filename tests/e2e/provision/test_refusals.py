@@ -312,7 +312,7 @@ def test_who_breaks_off_at_the_question_gets_json_too(
     while b"Do this?" not in said and (some := os.read(process.stderr.fileno(), 4096)):
         said += some
     break_off(process, keyboard)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=110)
     os.close(keyboard)
     os.close(terminal)
 
