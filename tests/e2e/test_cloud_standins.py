@@ -154,7 +154,8 @@ def test_a_service_of_cloud_run_has_a_policy_once_it_is_deployed(ask: Callable[.
     elsewhere = f"{services.replace('us-central1', 'europe-west1')}/on-budget-alert:setIamPolicy"
     assert refusal(ask("POST", elsewhere, {"policy": policy})) == (404, "NOT_FOUND")
     assert ask("POST", f"{services}/on-budget-alert:getIamPolicy", {}).status_code == 405
-    unknown = {"bindings": [{"role": "roles/run.invoker", "members": ["serviceAccount:nobody@x.example"]}]}
+    nobody = f"serviceAccount:firebreak-nobody@{PROJECT}.iam.gserviceaccount.com"
+    unknown = {"bindings": [{"role": "roles/run.invoker", "members": [nobody]}]}
     assert refusal(ask("POST", f"{services}/on-budget-alert:setIamPolicy", {"policy": unknown})) == INVALID
 
 
