@@ -52,8 +52,8 @@ lock: setup ## Resolve the newest allowed packages and lock them
 	npm install --package-lock-only --ignore-scripts
 	sed '/"resolved":/d' package-lock.json > package-lock.json.new && mv package-lock.json.new package-lock.json
 
-deploy: setup ## Deploy the functions to PROJECT=…; with RULES=1 also rules and indexes, after showing what changes
-	@scripts/deploy "$(PROJECT)" "$(RULES)"
+deploy: setup ## Deploy the functions to PROJECT=…; RULES=1: rules and indexes too, after asking; YES=1: asks nothing, for CI
+	@scripts/deploy "$(PROJECT)" "$(RULES)" "$(YES)"
 
 clean: ## Remove everything that setup and runs have made
 	rm -rf functions/venv node_modules .local .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

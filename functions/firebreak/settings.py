@@ -121,7 +121,8 @@ class Settings:
         policies.parse,
         "account/budget: 50%=record …; …",
         "What a budget's notices set off, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
-        "`forecast 120%` of it; a budget that is not named sets nothing off.",
+        "`forecast 120%` of it; a budget that is not named sets nothing off. A budget that is not monthly has "
+        "`quarter`, `year` or its two days, as `2026-01-15..2026-06-30`, before the colon.",
         "",
     )
     watch_caps: bool = knobs.knob(

@@ -29,7 +29,7 @@ type Tallies = dict[tuple[str, str], Tally]
 def guard(own: Own, folder: Path, calls: int, tallies: Tallies) -> None:
     """All layers of `@guarded`, without a network: keys are there after the first call."""
     path = [str(ROOT / "scripts" / "local" / "inject"), str(ROOT / "functions"), str(ROOT)]
-    env = environment.scrubbed(os.environ) | dotenv(FUNCTIONS, PROJECT)
+    env = {**environment.scrubbed(os.environ), **dotenv(FUNCTIONS, PROJECT)}
     env |= {
         "FUNCTIONS_EMULATOR": "true",
         "FIREBREAK_STANDINS": own.standins,

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# List price assumed: Gemini 3.8 Flash, paid tier, from 1 January 2027 (half of it until then). Thoughts cost as output.
+from scripts import prices
+
+# List price assumed. Thoughts cost as output.
 PRICED_MODEL = "gemini-3.8-flash"
-INPUT_NANOUSD_PER_TOKEN = 1_500
-OUTPUT_NANOUSD_PER_TOKEN = 7_500
+INPUT_NANOUSD_PER_TOKEN = prices.models()[PRICED_MODEL].input_nanousd
+OUTPUT_NANOUSD_PER_TOKEN = prices.models()[PRICED_MODEL].output_nanousd
 
 # Lag assumed: AI Studio tells of "about 10 minutes"; for spend cap budgets no number of minutes is published.
 CAP_LAG_S = 600

@@ -53,8 +53,11 @@ def _start(layout: Layout, env: Mapping[str, str], say: Say, tries: int = 3) -> 
 def _check(layout: Layout) -> None:
     if not layout.cli.exists():
         raise Unavailable("the Firebase CLI is not installed here; run `scripts/setup`")
-    if faults := dotenv.wrong(layout.root / "functions", PROJECT):
-        raise Unavailable(f"functions/.env, or .env.{PROJECT} over it: {'; '.join(faults)}; mend it and try again")
+    settings = dotenv.read(layout.root / "functions", PROJECT)
+    if faults := dotenv.wrong(layout.root / "functions", settings):
+        raise Unavailable(f"functions/.env, or .env.{PROJECT} over it: {'; '.join(faults)}. Fix it and try again")
+    for cut in settings.cuts:
+        print(cut, file=sys.stderr)
     for name, port in layout.ports.items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level, tightened
 from firebreak.settings import Settings, load
-from scripts.local.dotenv import dotenv, wrong
+from scripts.local.dotenv import read, wrong
 from scripts.local.layout import ROOT
 from scripts.ops.failure import NotDone
 
@@ -52,9 +52,10 @@ def settings(project: str) -> Settings:
     Raises:
         NotDone: they are wrong.
     """
-    if faults := wrong(FUNCTIONS, project):
+    found = read(FUNCTIONS, project)
+    if faults := wrong(FUNCTIONS, found):
         raise NotDone(f"functions/.env: {'; '.join(faults)}")
-    return load({**dotenv(FUNCTIONS, project), "GCLOUD_PROJECT": project})
+    return load({**found.values, "GCLOUD_PROJECT": found.project})
 
 
 def settings_if_right(project: str, say: Callable[[str], None]) -> Settings | None:

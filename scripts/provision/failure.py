@@ -18,6 +18,7 @@ class Refusal(Failed):
         self.status = status
         self.code = code
         self.said = message
+        self.disabled = disabled
 
 
 class Raced(Failed):

@@ -10,7 +10,7 @@ from scripts.provision.budget import Budget
 from scripts.provision.budgets import Budgets
 from scripts.provision.desired import Wanted
 from scripts.provision.failure import Refusal
-from scripts.provision.grants import Grant
+from scripts.provision.grants import Grant, is_service
 from scripts.provision.plan_alerts import is_alert_of
 from scripts.provision.plan_caps import is_cap_of
 from scripts.provision.rights import Rights
@@ -78,15 +78,21 @@ class Looker:
 
     def _rights(self, wanted: Wanted) -> dict[str, Any]:
         policies: dict[str, Mapping[str, Any]] = {}
+        absent: set[str] = set()
         return {
             "accounts": frozenset(email for email in wanted.accounts if self.rights.has_account(email)),
-            "grants": frozenset(grant for grant in wanted.grants if self._has(grant, policies)),
+            "grants": frozenset(grant for grant in wanted.grants if self._has(grant, policies, absent)),
+            "absent": frozenset(absent),
         }
 
-    def _has(self, grant: Grant, policies: dict[str, Mapping[str, Any]]) -> bool:
+    def _has(self, grant: Grant, policies: dict[str, Mapping[str, Any]], absent: set[str]) -> bool:
         try:
             return self.rights.has(grant, policies)
         except Refusal as error:
+            # The first deploy enables the API of Cloud Run, and makes the service.
+            if is_service(grant.resource) and (error.status == 404 or error.disabled):
+                absent.add(grant.resource)
+                return False
             # Who may not read the billing account's policy may not change it: it is left to somebody who may.
             if error.status != 403 or not grant.resource.startswith("billingAccounts/"):
                 raise

@@ -38,6 +38,8 @@ _EACH: Mapping[Part, tuple[Need, ...]] = {
         (PROJECT, "iam.serviceAccounts.get"),
         (PROJECT, "resourcemanager.projects.getIamPolicy"),
         (PROJECT, "resourcemanager.projects.setIamPolicy"),
+        (PROJECT, "run.services.getIamPolicy"),
+        (PROJECT, "run.services.setIamPolicy"),
     ),
     Part.TTL: ((PROJECT, "datastore.indexes.get"), (PROJECT, "datastore.indexes.update")),
 }

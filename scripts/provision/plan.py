@@ -11,6 +11,7 @@ from scripts.provision.seen import Part, Seen
 from scripts.provision.step import Kind, Step, Verb
 
 EVERYTHING = frozenset(Part)
+_AFTER_THE_DEPLOY = "not deployed yet: run `make deploy`, then `apply` again. Until then no budget notice arrives"
 
 
 def plan(wanted: Wanted, seen: Seen, only: Collection[Part] = EVERYTHING) -> tuple[Step, ...]:
@@ -55,7 +56,10 @@ def _rights(wanted: Wanted, seen: Seen) -> Iterator[Step]:
     for email in wanted.accounts:
         yield _there(Kind.ACCOUNT, email, there=email in seen.accounts, text="a service account that functions run as")
     for grant in wanted.grants:
-        yield _role(grant, there=grant in seen.grants, by_hand=grant.resource in seen.by_hand)
+        if grant.resource in seen.absent:
+            yield Step(verb=Verb.LEAVE, kind=Kind.ROLE, key=role_key(grant), text=_AFTER_THE_DEPLOY)
+        else:
+            yield _role(grant, there=grant in seen.grants, by_hand=grant.resource in seen.by_hand)
 
 
 def role_key(grant: Grant) -> str:

@@ -1,4 +1,4 @@
-"""Service accounts and their roles on the project and the billing account; nothing that is there is taken away."""
+"""Service accounts and their roles on project, billing account and service; nothing that is there is taken away."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from scripts.provision import policy
 from scripts.provision.amend import amend
 from scripts.provision.api import Api
 from scripts.provision.failure import NoAnswer, Refusal
-from scripts.provision.grants import Grant
+from scripts.provision.grants import Grant, is_service
 from scripts.provision.hosts import Hosts
 
 _TRIES = 4
@@ -73,11 +73,13 @@ class Rights:
 
     def _read(self, resource: str) -> dict[str, Any]:
         url = f"{self._url(resource)}:getIamPolicy"
-        if resource.startswith("billingAccounts/"):
+        if resource.startswith("billingAccounts/") or is_service(resource):
             return self.api.get(url, {"options.requestedPolicyVersion": policy.VERSION})
         return self.api.read(url, {"options": {"requestedPolicyVersion": policy.VERSION}})
 
     def _url(self, resource: str) -> str:
+        if is_service(resource):
+            return f"{self.hosts.of('run')}/v2/{resource}"
         api = "cloudbilling" if resource.startswith("billingAccounts/") else "cloudresourcemanager"
         return f"{self.hosts.of(api)}/v1/{resource}"
 

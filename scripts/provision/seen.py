@@ -66,6 +66,7 @@ class Seen:
 
     Attributes:
         by_hand: resources whose policy the caller may not change.
+        absent: services that are not deployed yet.
         unread: why a part could not be looked at.
     """
 
@@ -78,4 +79,5 @@ class Seen:
     grants: frozenset[Grant] = frozenset()
     ttl: frozenset[str] = frozenset()
     by_hand: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
     unread: Mapping[Part, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from google.auth.credentials import Credentials
 from google.auth.transport.requests import AuthorizedSession
 from google.cloud import firestore
 
+from scripts import worst_day
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.layout import ROOT
 from scripts.local.progress import Say
@@ -68,7 +69,11 @@ class Session:
 
     def report(self) -> list[str]:
         self.edges.say("looking at App Check and API keys")
-        return report.report(self.api, self.hosts, self.config.project)
+        return [
+            *report.counted(self.config),
+            *report.report(self.api, self.hosts, self.config.project),
+            *worst_day.of_project(self.config.project),
+        ]
 
 
 def connect(file: Path, *, local: bool, say: Say, making: Making) -> Session:

@@ -143,6 +143,22 @@ def test_a_secret_that_is_there_has_a_policy(ask: Callable[..., requests.Respons
     assert refusal(ask("GET", f"{secrets}/NO_KEY:getIamPolicy")) == (404, "NOT_FOUND")
 
 
+def test_a_service_of_cloud_run_has_a_policy_once_it_is_deployed(ask: Callable[..., requests.Response]) -> None:
+    services = f"run/v2/projects/{PROJECT}/locations/us-central1/services"
+    policy = {"bindings": [{"role": "roles/run.invoker", "members": ["allUsers"]}]}
+
+    assert ask("GET", f"{services}/on-budget-alert:getIamPolicy").json() == {"etag": "ACAB"}
+    assert ask("POST", f"{services}/on-budget-alert:setIamPolicy", {"policy": policy}).status_code == 200
+    assert ask("GET", f"{services}/on-budget-alert:getIamPolicy").json()["bindings"] == policy["bindings"]
+    assert refusal(ask("GET", f"{services}/generate:getIamPolicy")) == (404, "NOT_FOUND")
+    elsewhere = f"{services.replace('us-central1', 'europe-west1')}/on-budget-alert:setIamPolicy"
+    assert refusal(ask("POST", elsewhere, {"policy": policy})) == (404, "NOT_FOUND")
+    assert ask("POST", f"{services}/on-budget-alert:getIamPolicy", {}).status_code == 405
+    nobody = f"serviceAccount:firebreak-nobody@{PROJECT}.iam.gserviceaccount.com"
+    unknown = {"bindings": [{"role": "roles/run.invoker", "members": [nobody]}]}
+    assert refusal(ask("POST", f"{services}/on-budget-alert:setIamPolicy", {"policy": unknown})) == INVALID
+
+
 def test_a_ttl_policy_is_active_once_its_operation_is_done(ask: Callable[..., requests.Response]) -> None:
     database = f"firestore/v1/projects/{PROJECT}/databases/(default)"
     field = f"{database}/collectionGroups/calls/fields/expireAt"

@@ -290,7 +290,7 @@ def _alerts(till: Till, server: Deployed) -> None:
         told = {"alertThresholdExceeded": threshold} if threshold is not None else {}
         data = {
             "budgetDisplayName": "firestore",
-            "costAmount": 10.0 + number,
+            "costAmount": 90.0 + number,
             "costIntervalStart": start,
             "budgetAmount": 100.0,
             "budgetAmountType": "SPECIFIED_AMOUNT",

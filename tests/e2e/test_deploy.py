@@ -87,7 +87,7 @@ def test_concurrency_is_the_number_of_threads() -> None:
     params = {param["name"]: param for param in manifest()["params"]}
 
     assert params["THREADS"]["type"] == "int"
-    assert dotenv(FUNCTIONS)["THREADS"] == str(params["THREADS"]["default"])
+    assert dotenv(FUNCTIONS, "my-app")["THREADS"] == str(params["THREADS"]["default"])
 
 
 def test_what_is_uploaded_holds_no_secret_and_no_leftovers() -> None:
@@ -96,7 +96,7 @@ def test_what_is_uploaded_holds_no_secret_and_no_leftovers() -> None:
     assert codebase["codebase"] == "firebreak"
     assert codebase["runtime"] == "python313"
     assert {"venv", "**/__pycache__/**", "*.local"} <= set(codebase["ignore"])
-    assert "GEMINI_API_KEY" not in dotenv(FUNCTIONS)
+    assert "GEMINI_API_KEY" not in dotenv(FUNCTIONS, "my-app")
 
 
 def test_main_is_imported_with_what_the_cloud_installs_alone_and_without_the_model_client() -> None:

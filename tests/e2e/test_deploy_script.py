@@ -15,8 +15,10 @@ import pytest
 from scripts.local.environment import scrubbed
 from scripts.local.layout import HOST, ROOT
 
+NODE = shutil.which("node")
 URLS = ("FIREBASE_RULES_URL", "FIRESTORE_URL", "FIREBASE_RESOURCEMANAGER_URL", "FIREBASE_TOKEN_URL")
 FUNCTIONS = "deploy --only functions:firebreak --project shop"
+UNASKED = f"{FUNCTIONS} --non-interactive --force"
 FIRESTORE = "deploy --only firestore:rules,firestore:indexes --project shop"
 THEIR_RULES = "service cloud.firestore { match /databases/{d}/documents { match /shop/{id} { allow read; } } }\n"
 THEIR_INDEX = {
@@ -82,7 +84,8 @@ def tree(tmp_path: Path) -> Path:
         (tmp_path / "functions" / name).symlink_to(ROOT / "functions" / name)
     for name, text in {
         "node_modules/.bin/firebase": 'echo "$@" >> asked',
-        "bin/node": 'mkdir -p "$3/ours" "$3/theirs"; echo ours > "$3/ours/firestore.rules"; '
+        "bin/node": f'case "$1" in *dotenv.cjs) exec "{NODE}" "$@";; esac; '
+        'mkdir -p "$3/ours" "$3/theirs"; echo ours > "$3/ours/firestore.rules"; '
         'echo "${THEIRS:-theirs}" > "$3/theirs/firestore.rules"',
     }.items():
         (tmp_path / name).parent.mkdir(parents=True)
@@ -106,28 +109,42 @@ def deploy(tree: Path, *arguments: str, typed: str | None = None, **env: str) ->
 
 
 def test_it_deploys_the_functions_of_this_codebase_and_nothing_else(tree: Path) -> None:
-    assert deploy(tree, "shop") == (0, [FUNCTIONS])
+    assert deploy(tree, "shop", typed="") == (0, [FUNCTIONS])
+
+
+def test_without_a_terminal_it_wants_to_be_told_that_nobody_is_asked(tree: Path) -> None:
+    assert deploy(tree, "shop") == (1, [])
+    assert deploy(tree, "shop", "", "1") == (0, [UNASKED])
+
+
+@pytest.mark.parametrize("line", ['MAX_DAILY_TOKENS="100000"', "export MAX_DAILY_TOKENS=100000 # a day"])
+def test_settings_may_be_written_as_the_cli_reads_them(tree: Path, line: str) -> None:
+    (tree / "functions/.env.shop").write_text(f"{line}\n")
+
+    assert deploy(tree, "shop", "", "1") == (0, [UNASKED])
 
 
 def test_it_deploys_nothing_that_would_refuse_every_call(tree: Path) -> None:
     (tree / "functions/.env.shop").write_text("MAX_DAILY_TOKENS=many\n")
 
-    assert deploy(tree, "shop") == (1, [])
+    assert deploy(tree, "shop", "", "1") == (1, [])
 
 
-@pytest.mark.parametrize("arguments", [[""], ["demo-firebreak"]])
-def test_it_needs_a_project_in_the_cloud(tree: Path, arguments: list[str]) -> None:
-    assert deploy(tree, *arguments) == (1, [])
+@pytest.mark.parametrize("project", ["", "demo-firebreak", "local"])
+def test_it_needs_a_project_in_the_cloud(tree: Path, project: str) -> None:
+    (tree / ".firebaserc").write_text(json.dumps({"projects": {"local": "demo-shop"}}))
+
+    assert deploy(tree, project, "", "1") == (1, [])
 
 
 def test_rules_are_replaced_only_after_a_yes_in_a_terminal(tree: Path) -> None:
-    assert deploy(tree, "shop", "1") == (1, [])
+    assert deploy(tree, "shop", "1", "1") == (1, [])
     assert deploy(tree, "shop", "1", typed="y") == (1, [])
     assert deploy(tree, "shop", "1", typed="yes") == (0, [FIRESTORE, FUNCTIONS])
 
 
 def test_rules_that_are_there_already_need_no_question(tree: Path) -> None:
-    assert deploy(tree, "shop", "1", THEIRS="ours") == (0, [FUNCTIONS])
+    assert deploy(tree, "shop", "1", "1", THEIRS="ours") == (0, [UNASKED])
 
 
 def test_a_projects_own_rules_and_indexes_are_read(google: str, tmp_path: Path) -> None:

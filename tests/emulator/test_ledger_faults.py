@@ -109,15 +109,35 @@ def test_an_attempt_that_lands_between_the_two_looks_is_found(
 def test_an_attempt_that_was_applied_after_all_is_found_when_it_is_voided(
     ledger: Ledger, direct: firestore.Client, faults: FaultProxy, uid: str
 ) -> None:
+    """Rule 5: no look succeeds until time is up; that the call cannot be voided tells that it may be held."""
     faults.plan(
         Fault("Commit", Way.LOSE_REPLY, grpc.StatusCode.UNAVAILABLE),
-        Fault("BatchGetDocuments", Way.BEFORE, grpc.StatusCode.UNAVAILABLE, skip=1, times=1_000, matches=holds(b"")),
+        Fault("Commit", Way.BEFORE, matches=holds(b"void"), first=faults.forget),
+        Fault("BatchGetDocuments", Way.BEFORE, grpc.StatusCode.UNAVAILABLE, skip=1, times=1_000),
+    )
+
+    hold = ledger.reserve(uid, "r", ASK)
+
+    seen = books(direct, uid)
+    assert hold.estimated == ESTIMATE
+    assert seen.statuses() == ["held"]
+    assert seen.bucket is not None
+    assert seen.bucket["tokens"] == LIMIT - ESTIMATE
+
+
+def test_an_attempt_that_was_applied_and_that_no_look_finds_stays_held(
+    ledger: Ledger, direct: firestore.Client, faults: FaultProxy, uid: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults.plan(
+        Fault("Commit", Way.LOSE_REPLY, grpc.StatusCode.UNAVAILABLE),
+        Fault("BatchGetDocuments", Way.BEFORE, grpc.StatusCode.UNAVAILABLE, skip=1, times=1_000),
     )
 
     with pytest.raises(errors.StoreUnavailable):
         ledger.reserve(uid, "r", ASK)
 
     assert books(direct, uid).statuses() == ["held"]
+    assert "firebreak.reserve_unresolved" in capsys.readouterr().out
 
 
 def test_no_answer_at_all_leaves_the_call_held_once_and_says_so(

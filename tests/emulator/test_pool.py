@@ -173,7 +173,7 @@ def test_a_hundred_draws_at_once_cost_a_dozen_commits(through_proxy: firestore.C
     for _ in range(100):
         pool.take("default", 1_000)
 
-    assert faults.calls["Commit"] <= 12
+    assert 1 <= faults.calls["Commit"] <= 12
 
 
 def test_a_refused_flood_costs_nothing(pool: Pool, faults: FaultProxy) -> None:

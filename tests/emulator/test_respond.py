@@ -71,14 +71,19 @@ def hook(tmp_path: Path) -> Iterator[Hook]:
 
 
 def message(
-    *, actual: float | None = None, forecast: float | None = None, cost: float = 1, age_s: int = 0, **changes: Any
+    *,
+    actual: float | None = None,
+    forecast: float | None = None,
+    cost: float | None = None,
+    age_s: int = 0,
+    **changes: Any,
 ) -> Message:
-    """As Pub/Sub delivers it, `age_s` seconds after it was published."""
+    """As Pub/Sub delivers it, `age_s` seconds after it was published; its cost is what its threshold says."""
     fields = {
         "budgetDisplayName": "Firestore",
-        "costAmount": cost,
+        "costAmount": 100 * (actual or 0.01) if cost is None else cost,
         "costIntervalStart": changes.get("start", START),
-        "budgetAmount": 100,
+        "budgetAmount": changes.get("amount", 100),
         "budgetAmountType": "SPECIFIED_AMOUNT",
         "alertThresholdExceeded": actual,
         "forecastThresholdExceeded": forecast,
@@ -327,6 +332,70 @@ def test_an_operators_reset_stays(responder: Responder, store: firestore.Client)
         responder.respond(message(actual=0.9))
 
     assert trips(store) == set()
+
+
+def test_a_raised_budget_trips_again_after_the_reset(responder: Responder, store: firestore.Client) -> None:
+    responder.respond(message(actual=1.0))
+    change.apply(store, [change.Reset(scope=None, owner=None, reason="raised", by="ann")], timeout_s=ENOUGH_S)
+
+    for _ in range(3):
+        responder.respond(message(actual=0.5, cost=101, amount=200))
+        responder.respond(message(actual=1.0, cost=100))
+    assert trips(store) == set()
+
+    for _ in range(3):
+        responder.respond(message(actual=1.0, cost=201, amount=200))
+
+    assert trips(store) == {("firestore", OWNER)}
+    assert records(store).count("trip firestore") == 2
+    assert notice(store)["applied"]["actual 100%"]["budgetMicros"] == 200_000_000
+
+
+def test_a_notice_that_contradicts_itself_is_recorded_and_trips_nothing(
+    responder: Responder, store: firestore.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    responder.respond(message(actual=1.0, cost=12))
+
+    (event,) = events(capsys)
+    assert (event["severity"], event["outcome"]) == ("WARNING", "contradictory")
+    assert (notice(store)["costMicros"], notice(store)["applied"], records(store)) == (12_000_000, {}, [])
+
+
+def test_a_trip_of_a_custom_period_lasts_until_that_period_ends(responder: Responder, store: firestore.Client) -> None:
+    first, last = f"{NOW - timedelta(days=40):%Y-%m-%d}", f"{NOW + timedelta(days=100):%Y-%m-%d}"
+    custom = policies.parse(f"{ACCOUNT}/{BUDGET} {first}..{last}: 100%=trip(all)")
+
+    replace(responder, budgets=custom).respond(message(actual=1.0, start=f"{first}T08:00:00Z"))
+
+    (trip,) = change.read(store, timeout_s=ENOUGH_S).trips
+    fields = notice(store)
+    assert trip.until_us == round(fields["end"].timestamp()) * 1_000_000
+    assert f"{fields['end'] - timedelta(days=1):%Y-%m-%d}" == last
+    assert set(notices(store)) == {f"{BUDGET}:{first}..{last}"}
+
+
+@pytest.mark.parametrize(("actual", "severity"), [(1.0, "WARNING"), (None, "INFO")])
+def test_a_notice_of_a_period_that_is_over_is_a_warning_at_once_if_it_is_above_a_threshold(
+    responder: Responder, capsys: pytest.CaptureFixture[str], actual: float | None, severity: str
+) -> None:
+    """The first of a quarter's months has just ended: whoever reads the log hears of it now."""
+    responder.respond(message(actual=actual, start=LAST_START, age_s=31 * 86_400))
+
+    (event,) = events(capsys)
+    assert (event["severity"], event["outcome"]) == (severity, "period-over")
+
+
+def test_a_notice_outside_a_custom_period_leaves_a_warning_and_no_document(
+    responder: Responder, store: firestore.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    custom = policies.parse(f"{ACCOUNT}/{BUDGET} 2020-01-01..2020-06-30: 100%=trip(all)")
+
+    replace(responder, budgets=custom).respond(message(actual=1.0))
+
+    (event,) = events(capsys)
+    assert (event["severity"], event["outcome"]) == ("WARNING", "period-unknown")
+    assert "BUDGET_POLICIES" in event["why"]
+    assert notices(store) == {}
 
 
 def test_a_store_that_is_down_raises_so_that_it_is_delivered_again(

@@ -16,4 +16,7 @@ def test_every_reason_has_one_kind_of_refusal() -> None:
 
 
 def test_what_is_committed_as_env_names_knobs_alone() -> None:
-    assert dotenv(FUNCTIONS).keys() <= {knob.name for knob in KNOBS}
+    named = dotenv(FUNCTIONS, "my-app").keys()
+
+    assert "MAX_DAILY_TOKENS" in named
+    assert named <= {knob.name for knob in KNOBS}

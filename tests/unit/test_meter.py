@@ -84,6 +84,16 @@ def test_what_is_given_back_can_be_taken_again() -> None:
     assert meter.used == 3
 
 
+@pytest.mark.parametrize(("count", "left"), [(0, 3), (3, 0)])
+def test_all_or_nothing_may_be_given_back(count: int, left: int) -> None:
+    meter = WriteMeter(9)
+    meter.take(3)
+
+    meter.give_back(count)
+
+    assert meter.used == left
+
+
 @pytest.mark.parametrize("count", [-1, 4])
 def test_no_more_is_given_back_than_was_taken(count: int) -> None:
     meter = WriteMeter(9)

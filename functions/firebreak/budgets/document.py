@@ -110,6 +110,7 @@ def _entry(threshold: Threshold, done: Applied) -> dict[str, Any]:
         "action": done.action,
         "at": from_us(done.at_us),
         "message": done.message_id,
+        "budgetMicros": done.amount,
         "told": done.told.value,
     }
 
@@ -139,6 +140,7 @@ def _applied(entry: Mapping[str, Any]) -> tuple[Threshold, Applied]:
         action=str(entry["action"]),
         at_us=to_us(entry["at"]),
         message_id=str(entry["message"]),
+        amount=_whole(entry["budgetMicros"]),
         told=Told(entry["told"]),
     )
 

@@ -12,6 +12,9 @@ from firebreak.budgets.policies import Kind, Threshold
 MOST_BYTES = 64 * 1024
 MOST_CHARACTERS = 100
 MICROS = 1_000_000
+# What rounding may do to a cost; to a threshold it may do a hundredth of a percent.
+CENT = MICROS // 100
+WHOLE_BP = 10_000
 # In the smallest currencies this is still a large budget, and in millionths it fits an integer of the store.
 MOST_MONEY = 9_000_000_000_000
 # 1,000,000 %: what is above it is a fault of the report.
@@ -32,7 +35,8 @@ class NotANotice(Exception):
 class Notice:
     """What a budget reports: money in millionths, times in microseconds; None where it does not say.
 
-    `exceeded` are the highest thresholds that it says are exceeded; a routine report has none.
+    `exceeded` are the highest thresholds that it says are exceeded; a routine report has none. `is_fixed`: an owner set
+    the amount, it is not what an earlier period cost.
     """
 
     message_id: str
@@ -43,8 +47,18 @@ class Notice:
     exceeded: tuple[Threshold, ...]
     cost: int | None
     amount: int | None
+    is_fixed: bool
     currency: str | None
     published_us: int | None
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether its own cost is below the threshold of actual spend that it claims."""
+        if self.cost is None or self.amount is None or self.amount <= 0:
+            return False
+        slack = self.amount // WHOLE_BP + CENT
+        actual = [t.bp for t in self.exceeded if t.kind is Kind.ACTUAL]
+        return any(self.cost + slack < self.amount * bp // WHOLE_BP for bp in actual)
 
 
 def read(*, message_id: str, attributes: Mapping[str, str], data: bytes | None, published_us: int | None) -> Notice:
@@ -71,6 +85,7 @@ def read(*, message_id: str, attributes: Mapping[str, str], data: bytes | None, 
         exceeded=tuple(_exceeded(fields)),
         cost=_money(fields.get("costAmount")),
         amount=_money(fields.get("budgetAmount")),
+        is_fixed=fields.get("budgetAmountType") == "SPECIFIED_AMOUNT",
         currency=_text(fields.get("currencyCode"))[:3] or None,
         published_us=published_us,
     )
@@ -80,12 +95,16 @@ def _fields(data: bytes | None) -> Mapping[str, object]:
     if data is None or len(data) > MOST_BYTES:
         raise NotANotice("data is missing or too long")
     try:
-        fields = json.loads(data)
+        fields = json.loads(data, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise NotANotice("data is not JSON") from error
     if not isinstance(fields, dict):
         raise NotANotice("data is not a JSON object")
     return fields
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _exceeded(fields: Mapping[str, object]) -> Iterator[Threshold]:
@@ -95,9 +114,9 @@ def _exceeded(fields: Mapping[str, object]) -> Iterator[Threshold]:
         if value is None:
             continue
         part = _number(value)
-        if part is None or not 0 <= part <= MOST_BP / 10_000:
+        if part is None or not 0 <= part <= MOST_BP / WHOLE_BP:
             raise NotANotice(f"{name} is no part of a budget")
-        if bp := round(part * 10_000):
+        if bp := round(part * WHOLE_BP):
             yield Threshold(kind=kind, bp=bp)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firebreak.budgets.period import Every
+from firebreak.budgets.period import Every, Span, span
 
 SCOPES = ("gemini", "firestore", "all")
-FORM = "account/budget: 50%=tighten(50) 100%=trip(firestore) forecast 120%=record; …"
 
 _BUDGET = re.compile(r"([0-9A-Fa-f]{6}(?:-[0-9A-Fa-f]{6}){2})/([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
 _THRESHOLD = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?%")
+_PERIODS = "month, quarter, year or two days such as 2026-01-15..2026-06-30"
 _TIGHTEN = re.compile(r"tighten\(([1-9][0-9]?)\)")
 _TRIP = re.compile(r"trip\(([a-z]+)\)")
 
@@ -85,14 +85,15 @@ class Budget:
 
     account: str
     id: str
-    every: Every
+    period: Span
     policies: tuple[Policy, ...]
 
 
 def parse(text: str) -> Mapping[str, Budget]:
     """Budgets by their ids, as `account/budget: 50%=tighten(50) 100%=trip(firestore) forecast 120%=record; …`.
 
-    A budget that begins anew by the quarter or year has that word before its colon. Without policies, people are told.
+    The budget's period stands before its colon: `quarter`, `year`, the two days of a custom one as
+    `2026-01-15..2026-06-30`, or nothing for a month. A budget without policies only tells people.
     """
     found: dict[str, Budget] = {}
     for entry in filter(None, map(str.strip, text.split(";"))):
@@ -105,17 +106,18 @@ def parse(text: str) -> Mapping[str, Budget]:
 
 def _budget(entry: str) -> Budget:
     head, _, rest = entry.partition(":")
-    name, _, every = (part.strip() for part in head.strip().partition(" "))
+    name, _, period = (part.strip() for part in head.strip().partition(" "))
     match = _BUDGET.fullmatch(name)
     if match is None:
         example = "01D4EE-079462-DFD6EC/11111111-2222-3333-4444-555555555555"
         raise ValueError(f"must begin each entry with account/budget, such as {example}, not {name!r}")
-    if every not in ("", *Every):
-        raise ValueError(f"must have month, quarter or year before the colon of {match[2]}, not {every!r}")
+    known = span(period or Every.MONTH)
+    if known is None:
+        raise ValueError(f"must have {_PERIODS} before the colon of {match[2]}, not {period!r}")
     return Budget(
         account=match[1].upper(),
         id=match[2].lower(),
-        every=Every(every or Every.MONTH),
+        period=known,
         policies=tuple(_policies(rest.split(), match[2])),
     )
 

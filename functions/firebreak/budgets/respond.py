@@ -12,7 +12,7 @@ from firebreak.budgets.changes import changes
 from firebreak.budgets.document import Seen
 from firebreak.budgets.news import News
 from firebreak.budgets.notice import NotANotice, Notice, read
-from firebreak.budgets.period import Period, starting
+from firebreak.budgets.period import Period, containing
 from firebreak.budgets.policies import Budget
 from firebreak.budgets.standing import Decision, Outcome, Standing, decide
 from firebreak.budgets.webhook import INTERNET, Net
@@ -22,6 +22,8 @@ from firebreak.switch import change
 
 # A report this long after the end is no late delivery: the budget's periods are longer than its policies say.
 STRAY_US = 7 * DAY_US
+_STRAY = "costIntervalStart is not in the budget's period, or does not begin it: BUDGET_POLICIES must name its period"
+_CONTRADICTORY = "costAmount is below the threshold that the notice claims, so that nothing was set off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +58,9 @@ class Responder:
             # A line and no document: else whoever may publish could fill the store.
             _say("not-in-settings", severity=Severity.WARNING, account=notice.account, budget=notice.budget)
             return
-        period = starting(notice.start_us, budget.every)
+        period = containing(notice.start_us, budget.period)
         if period is None:
-            _say("not-a-notice", severity=Severity.WARNING, why="costIntervalStart is beyond the calendar")
+            _say("period-unknown", severity=Severity.WARNING, budget=notice.budget, why=_STRAY)
             return
         self._respond(notice, budget, period)
 
@@ -107,13 +109,11 @@ def _webhook(url: str) -> webhook.Webhook | None:
 def _log(decision: Decision, standing: Standing | None, notice: Notice, period: Period) -> None:
     """One event for each notice; that of one that changed something says what, also if it is a later delivery."""
     mine = [a for a in (standing.in_order() if standing else []) if a[1].message_id == notice.message_id]
-    over = decision.outcome is Outcome.PERIOD_OVER
-    stray = over and (notice.published_us or 0) > period.end_us + STRAY_US
-    acted = decision.outcome is Outcome.APPLIED
+    severity, why = verdict(decision.outcome, notice, period)
     _say(
         decision.outcome.value,
-        severity=Severity.ERROR if stray else Severity.WARNING if acted else Severity.INFO,
-        why="the budget's period is longer than BUDGET_POLICIES says" if stray else None,
+        severity=severity,
+        why=why,
         budget=notice.budget,
         period=period.name,
         exceeded=[str(threshold) for threshold in notice.exceeded],
@@ -122,6 +122,18 @@ def _log(decision: Decision, standing: Standing | None, notice: Notice, period: 
         amount=notice.amount,
         currency=notice.currency,
     )
+
+
+def verdict(outcome: Outcome, notice: Notice, period: Period) -> tuple[Severity, str | None]:
+    """How serious the event of a notice is, and why."""
+    if outcome is Outcome.CONTRADICTORY:
+        return Severity.WARNING, _CONTRADICTORY
+    outside = outcome in {Outcome.PERIOD_OVER, Outcome.PERIOD_AHEAD}
+    if outside and (notice.published_us or 0) > period.end_us + STRAY_US:
+        return Severity.ERROR, _STRAY
+    if notice.exceeded and (outside or not period.begins_at(notice.start_us)):
+        return Severity.WARNING, _STRAY
+    return Severity.WARNING if outcome is Outcome.APPLIED else Severity.INFO, None
 
 
 def _say(outcome: str, *, severity: Severity, **fields: Field) -> None:

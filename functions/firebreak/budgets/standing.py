@@ -6,10 +6,9 @@ from enum import StrEnum
 
 from firebreak import stamp
 from firebreak.budgets.notice import Notice
-from firebreak.budgets.period import Period
+from firebreak.budgets.period import DAY_US, Period
 from firebreak.budgets.policies import Budget, Policy, Record, Threshold
 
-DAY_US = 86_400_000_000
 # Google still reports on a period for a while after its end; that is recorded, and sets nothing off.
 TAIL_US = 62 * DAY_US
 # Thresholds without a policy are told of only up to so many; spending is drawn with one point an hour, for a year.
@@ -32,17 +31,19 @@ class Outcome(StrEnum):
     APPLIED = "applied"
     RECORDED = "recorded"
     REPEATED = "repeated"
+    CONTRADICTORY = "contradictory"
     PERIOD_OVER = "period-over"
     PERIOD_AHEAD = "period-ahead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What was done at a threshold, when by the server's clock, and for which message."""
+    """What was done at a threshold of a budget of `amount`, when by the server's clock, and for which message."""
 
     action: str
     at_us: int
     message_id: str
+    amount: int | None
     told: Told
 
 
@@ -84,26 +85,37 @@ def decide(
 ) -> Decision:
     """What to do about a notice of `budget` in `period`, at the server's `now_us`; `heard`: there is somebody to tell.
 
-    Whatever order notices come in and however often: each policy is applied once a period, by the first notice whose
-    threshold reaches it; the cost is that of the notice published last. Nothing is applied after the period's end.
+    Whatever order notices come in and however often: each policy is applied once a period and amount of the budget, by
+    the first notice whose threshold reaches it; the cost is that of the notice published last. Nothing is applied after
+    the period's end, nor by a notice whose cost contradicts its threshold.
     """
     if now_us < period.start_us - DAY_US:
         return Decision(outcome=Outcome.PERIOD_AHEAD)
-    over = now_us >= period.end_us
-    if over and now_us >= period.end_us + TAIL_US:
+    if now_us >= period.end_us + TAIL_US:
         return Decision(outcome=Outcome.PERIOD_OVER)
     standing = before or Standing(account=budget.account, budget=budget.id, name=notice.name, period=period)
-    policies = () if over else tuple(_due(standing, notice, budget))
+    idle = _idle(notice, period, now_us)
+    policies = () if idle else tuple(_due(standing, notice, budget))
     told = Told.DUE if heard else Told.NOBODY
-    done = {
-        policy.threshold: Applied(action=str(policy.action), at_us=now_us, message_id=notice.message_id, told=told)
-        for policy in policies
-    }
+    done = {policy.threshold: _applied(policy, notice, now_us, told) for policy in policies}
     after = replace(_noted(standing, notice), applied={**standing.applied, **done})
-    outcome = Outcome.PERIOD_OVER if over else Outcome.APPLIED if policies else Outcome.RECORDED
     if after == before:
-        return Decision(outcome=Outcome.PERIOD_OVER if over else Outcome.REPEATED)
-    return Decision(outcome=outcome, standing=after, policies=policies)
+        return Decision(outcome=idle or Outcome.REPEATED)
+    return Decision(
+        outcome=idle or (Outcome.APPLIED if policies else Outcome.RECORDED), standing=after, policies=policies
+    )
+
+
+def _idle(notice: Notice, period: Period, now_us: int) -> Outcome | None:
+    """Why the notice sets nothing off, whatever its thresholds."""
+    if now_us >= period.end_us:
+        return Outcome.PERIOD_OVER
+    return Outcome.CONTRADICTORY if notice.contradicts_itself else None
+
+
+def _applied(policy: Policy, notice: Notice, now_us: int, told: Told) -> Applied:
+    action = str(policy.action)
+    return Applied(action=action, at_us=now_us, message_id=notice.message_id, amount=notice.amount, told=told)
 
 
 def _noted(standing: Standing, notice: Notice) -> Standing:
@@ -128,15 +140,23 @@ def _noted(standing: Standing, notice: Notice) -> Standing:
 
 def _due(standing: Standing, notice: Notice, budget: Budget) -> Iterator[Policy]:
     """Policies that this notice reaches and nothing has applied yet, lowest first."""
+    applied = {t: done for t, done in standing.applied.items() if not _is_raised(notice, done)}
     for exceeded in notice.exceeded:
         named = [p for p in budget.policies if p.threshold.kind == exceeded.kind and p.threshold.bp <= exceeded.bp]
-        yield from sorted((p for p in named if _is_new(p, standing)), key=lambda p: p.threshold.bp)
-        known = [t.bp for t in (*standing.applied, *(p.threshold for p in named)) if t.kind == exceeded.kind]
+        yield from sorted((p for p in named if _is_new(p, applied)), key=lambda p: p.threshold.bp)
+        known = [t.bp for t in (*applied, *(p.threshold for p in named)) if t.kind == exceeded.kind]
         if exceeded.bp > max(known, default=0) and len(standing.applied) < MOST_APPLIED:
             yield Policy(threshold=exceeded, action=Record())
 
 
-def _is_new(policy: Policy, standing: Standing) -> bool:
+def _is_raised(notice: Notice, done: Applied) -> bool:
+    """Whether an owner has raised the budget since; one that follows an earlier period's cost changes by itself."""
+    if notice.amount is None or done.amount is None:
+        return False
+    return notice.is_fixed and notice.amount > done.amount
+
+
+def _is_new(policy: Policy, applied: Mapping[Threshold, Applied]) -> bool:
     """Whether it was not applied; a threshold that was only recorded has not used up a policy made since."""
-    applied = standing.applied.get(policy.threshold)
-    return applied is None or (applied.action == str(Record()) and policy.action != Record())
+    done = applied.get(policy.threshold)
+    return done is None or (done.action == str(Record()) and policy.action != Record())

@@ -7,6 +7,7 @@
 | `/pubsub/v1` | Pub/Sub: IAM of topics; the rest is passed to the emulator | `admin.pubsub_api` |
 | `/iam/v1` | service accounts and their IAM | `admin.service_accounts` |
 | `/cloudresourcemanager/v1` | projects and their IAM | `admin.project_api` |
+| `/run/v2` | IAM of the services of Cloud Run | `admin.project_api` |
 | `/secretmanager/v1` | secrets and their IAM, never their values | `admin.project_api` |
 | `/apikeys/v2` | the list of API keys, never the keys | `admin.project_api` |
 | `/firebaseappcheck/v1` | the list of services and their enforcement | `admin.project_api` |
@@ -25,7 +26,7 @@ from scripts.local.standins.admin.control import AdminControl
 from scripts.local.standins.admin.firestore import FirestoreAdmin
 from scripts.local.standins.admin.iam import Policies
 from scripts.local.standins.admin.iam_api import IamApi, Kind, Resource
-from scripts.local.standins.admin.project_api import PROJECT_PATH, SECRET_PATH, Contents, ProjectApi
+from scripts.local.standins.admin.project_api import PROJECT_PATH, SECRET_PATH, SERVICE_PATH, Contents, ProjectApi
 from scripts.local.standins.admin.pubsub_api import TOPIC_PATH, PubsubApi
 from scripts.local.standins.admin.pubsub_topics import Topics
 from scripts.local.standins.admin.service_accounts import (
@@ -106,6 +107,7 @@ class Cloud:
         return [
             self._iam(manager, PROJECT_PATH, "resourcemanager.projects", project.project, reads_by="POST"),
             self._iam(secrets, SECRET_PATH, "secretmanager.secrets", project.secret),
+            self._iam(self._api("run"), SERVICE_PATH, "run.services", project.service),
             self._iam(self._api("iam"), ACCOUNT_PATH, "iam.serviceAccounts", iam.resource, reads_by="POST"),
             self._iam(pubsub, TOPIC_PATH, "pubsub.topics", topics.resource),
             *(project, iam, firestore, usage, AdminControl(self._enabled, self._contents), topics),

@@ -109,13 +109,14 @@ def test_a_process_that_is_killed_at_its_first_creation_is_finished_by_the_next(
             subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         )
 
-        assert processes[0].wait(timeout=60) == -signal.SIGKILL
+        assert processes[0].wait(timeout=110) == -signal.SIGKILL
 
     assert len(world.budgets()) == 1
     assert world.apply() == DONE
     world.settled()
 
 
+@pytest.mark.timeout(1200)
 def test_every_lost_reply_of_a_change_is_overcome_within_the_run(world: World) -> None:
     _, changing = requests_of_apply(world, *EVERYTHING)
     for number in changing:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from scripts.local.layout import PROJECT, ROOT
+from scripts.local.standins.admin.service_usage import SERVICES as APIS
 from scripts.local.wire import call
 from scripts.provision.running import INTERRUPTED
 from tests.e2e.budgets import ACCOUNT
@@ -210,6 +211,43 @@ def test_the_rights_follow_what_the_file_says_of_the_functions(world: World) -> 
     }
 
 
+SERVICE = f"projects/{PROJECT}/locations/us-central1/services/on-budget-alert"
+ALERTS = f"serviceAccount:firebreak-alerts@{PROJECT}.iam.gserviceaccount.com"
+
+
+def test_the_alerts_account_may_invoke_its_one_service_and_no_other(world: World) -> None:
+    world.run("apply", "--yes")
+
+    on_service = world.ask("GET", f"run/v2/{SERVICE}:getIamPolicy")["bindings"]
+    on_project = world.ask("POST", f"cloudresourcemanager/v1/projects/{PROJECT}:getIamPolicy")["bindings"]
+    assert on_service == [{"role": "roles/run.invoker", "members": [ALERTS]}]
+    assert "roles/run.invoker" not in {binding["role"] for binding in on_project}
+
+
+@pytest.mark.parametrize("state", [{"services": []}, {"enabled": sorted(APIS - {"run.googleapis.com"})}])
+def test_before_the_first_deploy_it_says_what_comes_after_it(world: World, state: dict[str, object]) -> None:
+    assert call("POST", f"{world.standins}/_admin/state", state).status == 200
+
+    assert world.run("apply", "--yes") == DONE
+    assert world.run("plan") == NOTHING
+    assert "run `make deploy`, then `apply` again" in world.told()
+
+    deployed = {"services": ["us-central1/on-budget-alert"], "enabled": sorted(APIS)}
+    assert call("POST", f"{world.standins}/_admin/state", deployed).status == 200
+    assert world.run("plan") == TO_DO
+    assert world.run("apply", "--yes") == DONE
+    assert world.ask("GET", f"run/v2/{SERVICE}:getIamPolicy")["bindings"]
+    assert world.run("plan") == NOTHING
+
+
+def test_the_plan_says_what_a_day_can_cost_and_what_a_budget_counts(world: World) -> None:
+    _, answer = world.json("plan")
+
+    told = "\n".join(answer["report"])
+    assert "all users together can spend at most $" in told
+    assert "budgets.firestore counts all that is spent" in told
+
+
 def test_app_check_and_open_keys_are_told_and_not_changed(world: World) -> None:
     keys = [
         {"displayName": "open", "name": "projects/1/locations/global/keys/1"},
@@ -274,7 +312,7 @@ def test_who_breaks_off_at_the_question_gets_json_too(
     while b"Do this?" not in said and (some := os.read(process.stderr.fileno(), 4096)):
         said += some
     break_off(process, keyboard)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=110)
     os.close(keyboard)
     os.close(terminal)
 

@@ -1,6 +1,7 @@
 """How tests and the demo set what a project holds: `POST /_admin/state`, each field in place of what was there.
 
-`{enabled?: [API], secrets?: [name], apiKeys?: [key as the API shows it], appCheck?: {service: mode}}`
+`{enabled?: [API], secrets?: [name], apiKeys?: [key as the API shows it], appCheck?: {service: mode},
+services?: [location/name of a service of Cloud Run]}`
 """
 
 from aiohttp import web
@@ -23,7 +24,7 @@ class AdminControl:
         return [web.post("/_admin/state", self._set)]
 
     async def _set(self, request: web.Request) -> web.StreamResponse:
-        lists = {name: Repeated(STRING) for name in ("enabled", "secrets")}
+        lists = {name: Repeated(STRING) for name in ("enabled", "secrets", "services")}
         given = await take(request, {}, {**lists, "apiKeys": Repeated(ANY), "appCheck": Map(STRING)})
         if unknown := set(given.get("enabled", [])) - SERVICES:
             raise bad("enabled", f"has unknown APIs: {', '.join(sorted(unknown))}")
@@ -36,6 +37,8 @@ class AdminControl:
             self._enabled.names = set(given.get("enabled", []))
         if "secrets" in named:
             self._contents.secrets = set(given.get("secrets", []))
+        if "services" in named:
+            self._contents.services = set(given.get("services", []))
         if "apiKeys" in named:
             self._contents.api_keys = given.get("apiKeys", [])
         if "appCheck" in named:

@@ -1,4 +1,4 @@
-"""What else is looked up in a project: itself, its secrets, its API keys and its App Check enforcement."""
+"""What else is looked up in a project: itself, its secrets, services, API keys and its App Check enforcement."""
 
 import uuid
 from typing import Any
@@ -15,6 +15,7 @@ PROJECT_PATH = "/cloudresourcemanager/v1/projects/{project:[^/:]+}"
 SECRET_PATH = "/secretmanager/v1/projects/{project:[^/:]+}/secrets/{secret:[^/:]+}"  # noqa: S105  # a path
 _KEYS_PATH = "/apikeys/v2/projects/{project:[^/:]+}/locations/global/keys"
 _APP_CHECK_PATH = "/firebaseappcheck/v1/projects/{project:[^/:]+}/services"
+SERVICE_PATH = "/run/v2/projects/{project:[^/:]+}/locations/{location:[^/:]+}/services/{service:[^/:]+}"
 _PAGED = "pageSize pageToken"
 
 
@@ -25,6 +26,7 @@ class Contents:
         secrets: names of secrets.
         api_keys: as the API shows a key: `displayName`, `restrictions`, ...
         app_check: mode of enforcement by service; one that was never set is not here.
+        services: of Cloud Run, as `location/name`; those of the functions that are deployed.
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,7 @@ class Contents:
         self.secrets = {"GEMINI_API_KEY"}
         self.api_keys: list[dict[str, Any]] = []
         self.app_check: dict[str, str] = {}
+        self.services = {"us-central1/on-budget-alert"}
 
 
 class ProjectApi:
@@ -64,6 +67,18 @@ class ProjectApi:
         if secret not in self._contents.secrets:
             raise GoogleError(404, f"Secret [projects/{project.number}/secrets/{secret}] not found.")
         return f"projects/{project.number}/secrets/{secret}"
+
+    async def service(self, request: web.Request) -> str:
+        """Raises GoogleError, 403 or 404."""
+        project = self._accounts.payee(request.match_info["project"])
+        location, service = request.match_info["location"], request.match_info["service"]
+        if f"{location}/{service}" not in self._contents.services:
+            raise GoogleError(
+                404,
+                f"Resource '{service}' of kind 'SERVICE' in region '{location}' in project '{project.id}' "
+                "does not exist.",
+            )
+        return f"projects/{project.number}/locations/{location}/services/{service}"
 
     async def _get_project(self, request: web.Request) -> object:
         project = self._accounts.payee(request.match_info["project"], "resourcemanager.projects.get")
