@@ -54,13 +54,13 @@ def usage(call: Call) -> dict[str, Any]:
 @guarded(spends={"firestore"}, reads=1_000, writes=1_000, **DEPLOYED)
 def mutate(call: Call) -> dict[str, Any]:
     """Change the caller's own graph by a list of operations."""
-    return graph_mutate.run(call.data, uid=call.user.uid, client=wiring.store())
+    return graph_mutate.run(call.data, user_key=call.user.key, client=wiring.store())
 
 
 @guarded(spends={"firestore"}, requests="read", reads=500, writes=0, **DEPLOYED)
 def traverse(call: Call) -> dict[str, Any]:
     """Read the caller's own graph around some nodes."""
-    return graph_traverse.run(call.data, uid=call.user.uid, client=wiring.store())
+    return graph_traverse.run(call.data, user_key=call.user.key, client=wiring.store())
 
 
 # The CLI reads functions/.env before it looks for functions and secrets: what is not wanted is left out of the deploy.

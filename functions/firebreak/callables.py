@@ -17,6 +17,7 @@ from firebreak.layers import Call, Layers, View, capture
 from firebreak.metering.meter import Meters
 from firebreak.rate import Kind
 from firebreak.settings import readable_from
+from firebreak.slots import SLOTS
 
 __all__ = ["Call", "guarded"]
 
@@ -89,9 +90,9 @@ class Guard:
         patience.no_silence(request)
         if streaming.wanted(request):
             return streaming.response(self._stream(request))
-        with invocation(self.handler.__name__, reads=0, writes=0) as (audit, meters):
+        with invocation(self.handler.__name__, reads=0, writes=0) as (audit, meters), SLOTS.lease() as slot:
             try:
-                result = streaming.drained(self.handler(self.layers.admit(request, meters)))
+                result = streaming.drained(self.handler(self.layers.admit(request, meters, slot)))
                 meters.check()
                 body, status = streaming.encode({"result": result}), 200
                 audit["outcome"] = "ok"
@@ -101,9 +102,12 @@ class Guard:
         return flask.Response(body, status=status, mimetype="application/json")
 
     def _stream(self, request: flask.Request) -> Generator[bytes]:
-        with invocation(self.handler.__name__, reads=0, writes=0, streaming=True) as (audit, meters):
+        with (
+            invocation(self.handler.__name__, reads=0, writes=0, streaming=True) as (audit, meters),
+            SLOTS.lease() as slot,
+        ):
             try:
-                events = self._events(self.layers.admit(request, meters), meters)
+                events = self._events(self.layers.admit(request, meters, slot), meters)
             except Exception as error:  # noqa: BLE001 - the edge, as above
                 events = _only(streaming.event(_error(_refusal(error, audit, meters))))
             try:

@@ -1,11 +1,12 @@
 """How many tokens a day a user may have, as far as the settings tell without the user's sign-in."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level, tightened
-from firebreak.settings import Settings, load
+from firebreak.settings import FIRESTORE_HOST, Settings, load
 from scripts.local.dotenv import dotenv, wrong
 from scripts.local.layout import ROOT
 from scripts.ops.failure import NotDone
@@ -54,7 +55,8 @@ def settings(project: str) -> Settings:
     """
     if faults := wrong(FUNCTIONS, project):
         raise NotDone(f"functions/.env: {'; '.join(faults)}")
-    return load({**dotenv(FUNCTIONS, project), "GCLOUD_PROJECT": project})
+    host = os.environ.get(FIRESTORE_HOST)
+    return load(dotenv(FUNCTIONS, project) | {"GCLOUD_PROJECT": project} | ({FIRESTORE_HOST: host} if host else {}))
 
 
 def settings_if_right(project: str, say: Callable[[str], None]) -> Settings | None:
