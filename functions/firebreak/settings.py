@@ -124,7 +124,7 @@ class Settings:
         policies.parse,
         "account/budget: 50%=record …; …",
         "What a budget's notices set off, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
-        "`forecast 120%` of it; a budget that is not named sets nothing off.",
+        "`forecast 120%` of it; a budget that is not named sets nothing off. Empty: `on_budget_alert` is not deployed.",
         "",
     )
     watch_caps: bool = knobs.knob(
@@ -133,6 +133,13 @@ class Settings:
         "true or false",
         "Deploy `watch_caps`: every 5 minutes it reads the spend caps on record; it trips the switch while one is "
         "enforced.",
+        "false",
+    )
+    graph: bool = knobs.knob(
+        "GRAPH",
+        knobs.yes_or_no,
+        "true or false",
+        "Deploy the sample graph, `mutate` and `traverse`.",
         "false",
     )
     budget_webhook: bool = knobs.knob(
