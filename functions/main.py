@@ -30,6 +30,11 @@ DEPLOYED: dict[str, Any] = {
 }
 
 
+def asked_for(knob: str) -> bool:
+    """Whether `functions/.env` says true. The CLI reads it before it looks for functions: all else is not deployed."""
+    return os.environ.get(knob) == "true"
+
+
 @guarded(spends={"gemini"}, secrets=[GEMINI_API_KEY], **DEPLOYED)
 def generate(call: Call) -> dict[str, Any] | spend.Pieces:
     """Answer a prompt, whole or as a stream, charged to the caller's bucket."""
@@ -51,33 +56,35 @@ def usage(call: Call) -> dict[str, Any]:
     return users.show(call.user, knobs=call.settings, percent=call.percent, ledger=wiring.ledger())
 
 
-@guarded(spends={"firestore"}, reads=1_000, writes=1_000, **DEPLOYED)
-def mutate(call: Call) -> dict[str, Any]:
-    """Change the caller's own graph by a list of operations."""
-    return graph_mutate.run(call.data, uid=call.user.uid, client=wiring.store())
+if asked_for("GRAPH"):
+
+    @guarded(spends={"firestore"}, reads=1_000, writes=1_000, **DEPLOYED)
+    def mutate(call: Call) -> dict[str, Any]:
+        """Change the caller's own graph by a list of operations."""
+        return graph_mutate.run(call.data, user_key=call.user.key, client=wiring.store())
+
+    @guarded(spends={"firestore"}, requests="read", reads=500, writes=0, **DEPLOYED)
+    def traverse(call: Call) -> dict[str, Any]:
+        """Read the caller's own graph around some nodes."""
+        return graph_traverse.run(call.data, user_key=call.user.key, client=wiring.store())
 
 
-@guarded(spends={"firestore"}, requests="read", reads=500, writes=0, **DEPLOYED)
-def traverse(call: Call) -> dict[str, Any]:
-    """Read the caller's own graph around some nodes."""
-    return graph_traverse.run(call.data, uid=call.user.uid, client=wiring.store())
+if os.environ.get("BUDGET_POLICIES"):
+
+    @on_message(
+        topic="budget-alerts",
+        reads=500,
+        writes=500,
+        retry=True,
+        secrets=["BUDGET_WEBHOOK_URL"] if asked_for("BUDGET_WEBHOOK") else [],
+        **DEPLOYED | {"max_instances": 2, "service_account": "firebreak-alerts@"},
+    )
+    def on_budget_alert(message: Message) -> None:
+        """Record what a budget reports, and do what its policies say."""
+        wiring.budgets().respond(message)
 
 
-# The CLI reads functions/.env before it looks for functions and secrets: what is not wanted is left out of the deploy.
-@on_message(
-    topic="budget-alerts",
-    reads=500,
-    writes=500,
-    retry=True,
-    secrets=["BUDGET_WEBHOOK_URL"] if os.environ.get("BUDGET_WEBHOOK") == "true" else [],
-    **DEPLOYED | {"max_instances": 2, "service_account": "firebreak-alerts@"},
-)
-def on_budget_alert(message: Message) -> None:
-    """Record what a budget reports, and do what its policies say."""
-    wiring.budgets().respond(message)
-
-
-if os.environ.get("WATCH_CAPS") == "true":
+if asked_for("WATCH_CAPS"):
 
     @scheduler_fn.on_schedule(
         schedule="*/5 * * * *",

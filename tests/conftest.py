@@ -1,6 +1,7 @@
 """One local stack for the whole run, and the hands to reach into it: stand-ins, users, App Check tokens, Firestore."""
 
 import importlib
+import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,11 +10,18 @@ from typing import Any
 
 import pytest
 from google.cloud import firestore as google_firestore
+from hypothesis import HealthCheck, settings
 
 from scripts.local.inject import raw_firestore
 from scripts.local.layout import ROOT
 from scripts.local.stack import Stack, Unavailable, running
 from scripts.local.wire import call
+
+# Of every property: a busy machine fails none of them, and CI tries the same examples each time.
+settings.register_profile(
+    "firebreak", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("firebreak")
 
 for guarded in raw_firestore.CLIENTS:
     raw_firestore.guard(importlib.import_module(guarded))

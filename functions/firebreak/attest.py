@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
@@ -10,12 +10,13 @@ from typing import TypeIs
 
 import firebase_admin
 import jwt
-from firebase_admin import app_check, auth
+from firebase_admin import app_check, auth, tenant_mgt
 from firebase_admin.exceptions import FirebaseError
 from google.auth.exceptions import GoogleAuthError
 from requests.exceptions import RequestException
 
 from firebreak.attested import Attested
+from firebreak.bucket.record import user_key
 from firebreak.deadline import Late, within
 from firebreak.errors import AppCheckFailed, AttestationUnavailable, SignInRequired
 from firebreak.events import Event, Severity, emit
@@ -26,6 +27,7 @@ RETRY_AFTER_S = 5
 # An unknown key is looked for again after this long: keys are published long before tokens bear them.
 REFETCH_S = 60.0
 TOKEN_BYTES = 8192
+NO_TENANT = "Users of this tenant may not call: ALLOWED_TENANTS does not name it."
 
 # What Auth says of a user who may not call.
 BAD_TOKEN = (auth.InvalidIdTokenError, auth.UserDisabledError, auth.UserNotFoundError)
@@ -36,11 +38,20 @@ _attested = Attested()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A signed-in user, as the verified ID token says."""
+    """A signed-in user, as the verified ID token says.
+
+    A uid is unique only within its tenant (Identity Platform). Name documents by `key`, never by `uid`.
+    """
 
     uid: str
+    tenant: str | None
     anonymous: bool
     tier: object
+
+    @property
+    def key(self) -> str:
+        """The document id that stands for this user and for no other."""
+        return user_key(self.uid, self.tenant)
 
 
 def connect(project: str) -> firebase_admin.App:
@@ -83,27 +94,31 @@ def _verify(token: str, app: firebase_admin.App, *, consume: bool) -> str:
     return app_id
 
 
-def sign_in(authorization: str | None, app: firebase_admin.App, *, check_revoked: bool) -> User:
-    """Verify the `Authorization` header's ID token; the uid comes from here and from nowhere else.
+def sign_in(
+    authorization: str | None, app: firebase_admin.App, *, tenants: Collection[str], check_revoked: bool
+) -> User:
+    """Verify the `Authorization` header's ID token; uid and tenant come from here and from nowhere else.
 
-    `check_revoked` also asks Auth, in one request, if the user is disabled or the session revoked.
+    `tenants` are those whose users may call, beside the users without one. `check_revoked` also asks Auth, in one
+    request, if the user is disabled or the session revoked.
 
     Raises:
-        SignInRequired: it is missing, forged, expired, or of another project.
+        SignInRequired: it is missing, forged, expired, of another project, or of a tenant that may not call.
         AttestationUnavailable: it could not be verified.
     """
     scheme, _, token = (authorization or "").partition(" ")
     if scheme != "Bearer" or not token or len(token) > TOKEN_BYTES:
         raise SignInRequired
     # Certificates are fetched under the app's own timeout, and without a lock that would stall other calls.
-    offline = not check_revoked
-    claims = _verified(lambda: auth.verify_id_token(token, app, check_revoked), SignInRequired, offline=offline)
-    uid = claims.get("uid")
-    if not storable(uid):
+    claims = _verified(lambda: auth.verify_id_token(token, app), SignInRequired, offline=True)
+    uid, provider = claims.get("uid"), claims.get("firebase")
+    if not storable(uid) or not isinstance(provider, dict):
         raise SignInRequired
-    provider = claims.get("firebase")
-    anonymous = isinstance(provider, dict) and provider.get("sign_in_provider") == "anonymous"
-    return User(uid=uid, anonymous=anonymous, tier=claims.get("tier"))
+    tenant = _tenant(provider, tenants)
+    if check_revoked:
+        _verified(lambda: _ask_auth(token, tenant, app), SignInRequired, offline=False)
+    anonymous = provider.get("sign_in_provider") == "anonymous"
+    return User(uid=uid, tenant=tenant, anonymous=anonymous, tier=claims.get("tier"))
 
 
 def storable(claim: object) -> TypeIs[str]:
@@ -112,6 +127,23 @@ def storable(claim: object) -> TypeIs[str]:
         return isinstance(claim, str) and claim.encode() != b""
     except UnicodeError:
         return False
+
+
+def _ask_auth(token: str, tenant: str | None, app: firebase_admin.App) -> None:
+    # The project's own Auth does not know a tenant's users, or knows others by the same uids.
+    if tenant is None:
+        auth.verify_id_token(token, app, check_revoked=True)
+    else:
+        tenant_mgt.auth_for_tenant(tenant, app).verify_id_token(token, check_revoked=True)
+
+
+def _tenant(provider: Mapping[str, object], tenants: Collection[str]) -> str | None:
+    tenant = provider.get("tenant")
+    if tenant is None:
+        return None
+    if not storable(tenant) or tenant not in tenants:
+        raise SignInRequired(NO_TENANT)
+    return tenant
 
 
 class _Keys:

@@ -18,6 +18,7 @@ from firebreak.layers import Call, Layers, View, capture
 from firebreak.metering.meter import Meters
 from firebreak.rate import Kind
 from firebreak.settings import readable_from
+from firebreak.slots import SLOTS
 
 __all__ = ["Call", "guarded"]
 
@@ -104,9 +105,9 @@ class Guard:
             return self._preflight()
         if streaming.wanted(request):
             return streaming.response(self._stream(request))
-        with invocation(self.handler.__name__, reads=0, writes=0) as (audit, meters):
+        with invocation(self.handler.__name__, reads=0, writes=0) as (audit, meters), SLOTS.lease() as slot:
             try:
-                result = streaming.drained(self.handler(self.layers.admit(request, meters)))
+                result = streaming.drained(self.handler(self.layers.admit(request, meters, slot)))
                 meters.check()
                 response = _json({"result": result}, HTTPStatus.OK)
                 audit["outcome"] = "ok"
@@ -121,9 +122,12 @@ class Guard:
         return flask.Response(status=HTTPStatus.NO_CONTENT)
 
     def _stream(self, request: flask.Request) -> Generator[bytes]:
-        with invocation(self.handler.__name__, reads=0, writes=0, streaming=True) as (audit, meters):
+        with (
+            invocation(self.handler.__name__, reads=0, writes=0, streaming=True) as (audit, meters),
+            SLOTS.lease() as slot,
+        ):
             try:
-                events = self._events(self.layers.admit(request, meters), meters)
+                events = self._events(self.layers.admit(request, meters, slot), meters)
             except Exception as error:  # noqa: BLE001 - the edge, as above
                 events = _only(streaming.event(_error(_refusal(error, audit, meters))))
             try:

@@ -51,9 +51,9 @@ def emit(event: Event, *, severity: Severity = Severity.INFO, **fields: Field) -
     _write(event, severity, fields)
 
 
-def shadowed(refusal: Refused, uid: str) -> None:
+def shadowed(refusal: Refused, user_key: str) -> None:
     """Log a refusal that shadow mode lets pass."""
-    emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(uid))
+    emit(Event.SHADOW, severity=Severity.WARNING, reason=refusal.reason.value, user=pseudonym(user_key))
 
 
 def unhandled(error: BaseException) -> None:
@@ -90,6 +90,6 @@ def _write(event: Event, severity: Severity, fields: Mapping[str, Field]) -> Non
     sys.stdout.flush()
 
 
-def pseudonym(uid: str) -> str:
-    """Stand-in for a uid in logs: the first 12 hex digits of its SHA-256, stable, so that one user can be followed."""
-    return hashlib.sha256(uid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+def pseudonym(user_key: str) -> str:
+    """Stand-in for a user in logs: the first 12 hex digits of its SHA-256, stable, so that one user can be followed."""
+    return hashlib.sha256(user_key.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -14,6 +14,7 @@ _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 _KINDS = frozenset({"prompt", "output", "thought", "cached", "tool"})
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 _APP_ID = re.compile(r"[0-9]+:[0-9]+:(web|ios|android):[0-9a-zA-Z]+")
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _MODEL = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 
@@ -54,6 +55,11 @@ def names(text: str) -> tuple[str, ...]:
 def app_ids(text: str) -> tuple[str, ...]:
     """Firebase app ids, or none."""
     return _some(text, _APP_ID, "app ids such as 1:1234567890:web:0a1b2c") if text else ()
+
+
+def tenants(text: str) -> tuple[str, ...]:
+    """Tenant ids of Identity Platform, or none."""
+    return _some(text, _TENANT, "tenant ids such as customers-a1b2c") if text else ()
 
 
 def models(text: str) -> tuple[str, ...]:

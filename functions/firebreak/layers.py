@@ -1,7 +1,8 @@
 """The layers of a request, in order: each is cheaper than the next, and none runs before the one above has passed."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from firebreak.events import note, pseudonym, shadowed
 from firebreak.metering.meter import Meters
 from firebreak.rate import Kind
 from firebreak.settings import Settings, settings
+from firebreak.slots import Slot
 from firebreak.switch.watch import refuse
 
 # Where the SDK's verified request waits for us in the WSGI environment of its one request.
@@ -55,7 +57,7 @@ class Layers:
     writes: int | None
     consume: bool
 
-    def admit(self, request: flask.Request, meters: Meters) -> Call:
+    def admit(self, request: flask.Request, meters: Meters, slot: Slot) -> Call:
         """Let a request through all layers, or refuse it. Its body is read last: a stranger's costs no parsing.
 
         Raises:
@@ -69,10 +71,13 @@ class Layers:
         token = request.headers.get("X-Firebase-AppCheck")
         app_id = attest.attest(token, app, allowed=knobs.allowed_app_ids, consume=self.consume)
         authorization = request.headers.get("Authorization")
-        user = attest.sign_in(authorization, app, check_revoked=knobs.check_revoked)
+        user = attest.sign_in(authorization, app, tenants=knobs.allowed_tenants, check_revoked=knobs.check_revoked)
         self._lock_again(request)
-        note(user=pseudonym(user.uid), app=app_id)
-        self._count(user, knobs)
+        note(user=pseudonym(user.key), app=app_id)
+        with _in_shadow(user, knobs):
+            self._seat(user, knobs, slot)
+        with _in_shadow(user, knobs):
+            self._count(user, knobs)
         data = shape.read(request, max_bytes=knobs.max_body_bytes)
         self._allow(meters, knobs)
         streams = streaming.wanted(request)
@@ -99,15 +104,15 @@ class Layers:
         if verified.auth is None or not verified.auth.uid:
             raise SignInRequired
 
+    def _seat(self, user: attest.User, knobs: Settings, slot: Slot) -> None:
+        """A thread for the user; what only reads is over soon, and takes none."""
+        if self.requests == "write":
+            slot.take(user.key, most=tiers.threads(knobs))
+
     def _count(self, user: attest.User, knobs: Settings) -> None:
         """The hourly requests of the user."""
         limit = tiers.requests_per_hour(knobs, self.requests, tier=user.tier, anonymous=user.anonymous)
-        try:
-            wiring.rate().take(user.uid, self.requests, limit)
-        except Refused as refusal:
-            if knobs.enforce == "enforce":
-                raise
-            shadowed(refusal, user.uid)
+        wiring.rate().take(user.key, self.requests, limit)
 
     def _allow(self, meters: Meters, knobs: Settings) -> None:
         """The documents that the handler may read and write; until here it was none."""
@@ -115,6 +120,17 @@ class Layers:
             reads = knobs.max_request_reads if self.reads is None else self.reads
             writes = knobs.max_request_writes if self.writes is None else self.writes
             meters.allow(reads=reads, writes=writes)
+
+
+@contextmanager
+def _in_shadow(user: attest.User, knobs: Settings) -> Iterator[None]:
+    """Shadow mode lets pass what these limits refuse, and logs it."""
+    try:
+        yield
+    except Refused as refusal:
+        if knobs.enforce == "enforce":
+            raise
+        shadowed(refusal, user.key)
 
 
 def _check_origin(request: flask.Request, knobs: Settings) -> None:

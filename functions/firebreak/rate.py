@@ -21,7 +21,7 @@ from firebreak.bucket.clock import ServerClock
 from firebreak.bucket.credit import LEASE_S, Credit, Lot
 from firebreak.bucket.lease import Source, Terms
 from firebreak.bucket.levels import LevelDocument
-from firebreak.bucket.record import Corrupt, document_id
+from firebreak.bucket.record import Corrupt
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.errors import RequestsUsedUp
 
@@ -55,7 +55,7 @@ class Rate:
         self._lock = Lock()
         self._users: OrderedDict[str, _User] = OrderedDict()
 
-    def take(self, uid: str, kind: Kind, limit: int) -> None:
+    def take(self, user_key: str, kind: Kind, limit: int) -> None:
         """Admit one request of a user who has `limit` of this kind an hour.
 
         Raises:
@@ -65,7 +65,7 @@ class Rate:
         """
         if limit < 1:
             raise RequestsUsedUp(kind=kind, remaining=0, limit=0)
-        user = self._user(document_id(uid))
+        user = self._user(user_key)
         if user.credits[kind].take(1):
             return
         self._refuse(user, kind, limit)

@@ -22,8 +22,11 @@ GEMINI_API_KEY = SecretParam("GEMINI_API_KEY")
 # reserve and settle.
 TIMEOUT_S = 120
 
+FIRESTORE_HOST = "FIRESTORE_EMULATOR_HOST"
+# Projects that exist on this machine alone, as the Firebase CLI has them.
+DEMO = "demo-"
 EMULATOR_HOSTS = (
-    "FIRESTORE_EMULATOR_HOST",
+    FIRESTORE_HOST,
     "FIREBASE_AUTH_EMULATOR_HOST",
     "PUBSUB_EMULATOR_HOST",
     "GEMINI_EMULATOR_HOST",
@@ -122,7 +125,8 @@ class Settings:
         "account/budget: 50%=record …; …",
         "What a budget's notices set off, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
         "`forecast 120%` of it; a budget that is not named sets nothing off. A budget that is not monthly has "
-        "`quarter`, `year` or its two days, as `2026-01-15..2026-06-30`, before the colon.",
+        "`quarter`, `year` or its two days, as `2026-01-15..2026-06-30`, before the colon. "
+        "Empty: `on_budget_alert` is not deployed.",
         "",
     )
     watch_caps: bool = knobs.knob(
@@ -131,6 +135,13 @@ class Settings:
         "true or false",
         "Deploy `watch_caps`: every 5 minutes it reads the spend caps on record; it trips the switch while one is "
         "enforced.",
+        "false",
+    )
+    graph: bool = knobs.knob(
+        "GRAPH",
+        knobs.yes_or_no,
+        "true or false",
+        "Deploy the sample graph, `mutate` and `traverse`.",
         "false",
     )
     budget_webhook: bool = knobs.knob(
@@ -152,6 +163,14 @@ class Settings:
         knobs.app_ids,
         "app ids",
         "Firebase app ids whose App Check tokens are taken; empty: every app of the project.",
+        "",
+    )
+    allowed_tenants: tuple[str, ...] = knobs.knob(
+        "ALLOWED_TENANTS",
+        knobs.tenants,
+        "tenant ids",
+        "Tenants of Identity Platform whose users may call, beside users without a tenant; each tenant's users are "
+        "kept apart.",
         "",
     )
     check_revoked: bool = knobs.knob(
@@ -246,6 +265,14 @@ class Settings:
     threads: int = knobs.number(
         "THREADS", 1, 1000, "Calls one instance runs at once: the server's threads and the functions' concurrency.", 8
     )
+    user_threads_percent: int = knobs.number(
+        "USER_THREADS_PERCENT",
+        1,
+        100,
+        "Percent of THREADS that one user may hold at once with calls that write or ask the model, at least one; 100: "
+        "no such limit.",
+        50,
+    )
 
 
 KNOBS: tuple[knobs.Knob, ...] = tuple(f.metadata["knob"] for f in fields(Settings) if "knob" in f.metadata)
@@ -276,13 +303,18 @@ def load(env: Mapping[str, str]) -> Settings:
         Misconfigured: at least one knob is wrong.
     """
     values, wrong = _read(env)
+    project = _project(env)
+    if project.startswith(DEMO) and not env.get(FIRESTORE_HOST):
+        wrong.append(
+            f"{FIRESTORE_HOST} must be set in a demo- project, else it would use the real Firestore: start the "
+            "local stack, or deploy to a project whose id does not begin with demo-"
+        )
     if wrong:
         emit(Event.SETTINGS, severity=Severity.ERROR, wrong=wrong)
         raise Misconfigured
-    emulated = frozenset(name for name in EMULATOR_HOSTS if env.get(name))
     return Settings(
-        project=_project(env),
-        emulated=emulated,
+        project=project,
+        emulated=_emulated(env),
         gemini_host=env.get("GEMINI_EMULATOR_HOST"),
         billing_host=env.get("BILLING_EMULATOR_HOST"),
         **values,
@@ -309,15 +341,14 @@ def _read(env: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             values[f.name] = knob.parse(text)
         except ValueError as error:
             wrong.append(f"{knob.name} {error}")
-    emulated = frozenset(name for name in EMULATOR_HOSTS if env.get(name))
-    return values, wrong + _contradictions(values, _project(env), emulated)
+    return values, wrong + _contradictions(values, _project(env), _emulated(env))
 
 
 def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset[str]) -> list[str]:
     wrong = []
     if not project:
         wrong.append("GCLOUD_PROJECT must be set; the platform sets it")
-    if not project.startswith("demo-"):
+    if not project.startswith(DEMO):
         wrong += [f"{name} is accepted only in a demo- project" for name in sorted(emulated)]
     tiers = {"anonymous", "default", *values.get("tiers", ())}
     for knob in ("read_requests_per_hour", "write_requests_per_hour", "pool_shares"):
@@ -331,6 +362,11 @@ def _contradictions(values: Mapping[str, Any], project: str, emulated: frozenset
     if values.get("default_output_tokens", 0) > values.get("max_output_tokens", 0) > 0:
         wrong.append("DEFAULT_OUTPUT_TOKENS must be at most MAX_OUTPUT_TOKENS")
     return wrong
+
+
+def _emulated(env: Mapping[str, str]) -> frozenset[str]:
+    # Also an empty one: the Firestore SDK goes by it.
+    return frozenset(name for name in EMULATOR_HOSTS if name in env)
 
 
 def _project(env: Mapping[str, str]) -> str:

@@ -27,6 +27,11 @@ def requests_per_hour(knobs: Settings, kind: Literal["read", "write"], *, tier: 
     return limits.get(tier_name(knobs, tier=tier, anonymous=anonymous), limits[DEFAULT])
 
 
+def threads(knobs: Settings) -> int:
+    """Threads of one instance that one user may hold at once."""
+    return max(1, knobs.threads * knobs.user_threads_percent // 100)
+
+
 def tier_name(knobs: Settings, *, tier: object, anonymous: bool) -> str:
     """The name under which a user is found in the knobs by tier, and that of their share of the pool."""
     if isinstance(tier, str) and tier in knobs.tiers:

@@ -15,7 +15,7 @@ from firebreak.tiers import daily_limit
 def show(user: User, *, knobs: Settings, percent: int, ledger: Ledger) -> dict[str, Any]:
     """The `usage` callable's result; one read of the bucket and one query of the last calls."""
     limit = daily_limit(knobs, tier=user.tier, anonymous=user.anonymous, percent=percent)
-    seen = ledger.overview(user.uid, limit=limit, percent=percent)
+    seen = ledger.overview(user.key, limit=limit, percent=percent)
     return {
         "remaining": max(0, seen.level.tokens),
         "limit": seen.limit,

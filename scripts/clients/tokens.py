@@ -10,13 +10,13 @@ from scripts.local.layout import PROJECT
 HOUR_S = 3600
 
 
-def headers(standins: str, uid: str = "bench", project: str = PROJECT) -> dict[str, str]:
-    """Good for an hour; `standins` is the stand-ins' URL."""
+def headers(standins: str, uid: str = "bench", project: str = PROJECT, *, tenant: str | None = None) -> dict[str, str]:
+    """Good for an hour; `standins` is the stand-ins' URL, `tenant` one of Identity Platform."""
     app_check = wire.call("POST", f"{standins}/appcheck/mint", {"projectId": project}).json["token"]
-    return {"X-Firebase-AppCheck": app_check, "Authorization": f"Bearer {_id_token(uid, project)}"}
+    return {"X-Firebase-AppCheck": app_check, "Authorization": f"Bearer {_id_token(uid, project, tenant)}"}
 
 
-def _id_token(uid: str, project: str) -> str:
+def _id_token(uid: str, project: str, tenant: str | None) -> str:
     """Unsigned, as the Auth emulator's are; only a function that runs under emulation accepts it."""
     now = int(time.time())
     claims = {
@@ -25,7 +25,7 @@ def _id_token(uid: str, project: str) -> str:
         "sub": uid,
         "iat": now,
         "exp": now + HOUR_S,
-        "firebase": {"sign_in_provider": "password"},
+        "firebase": {"sign_in_provider": "password"} | ({} if tenant is None else {"tenant": tenant}),
     }
     return f"{_part({'alg': 'none', 'typ': 'JWT'})}.{_part(claims)}."
 

@@ -14,7 +14,13 @@ ANSWERS_AFTER_IT_WAS_REFUSED = 5
 
 def claims(evidence: Evidence) -> tuple[Claim, ...]:
     """Every claim of the story, in its order."""
-    acts = (_bot(evidence), _runaway(evidence), _normal(evidence), overspend_claims(evidence.overspend))
+    acts = (
+        _bot(evidence),
+        _runaway(evidence),
+        _normal(evidence),
+        overspend_claims(evidence.overspend),
+        _crowd(evidence),
+    )
     return tuple(claim for act in acts for claim in act)
 
 
@@ -131,3 +137,19 @@ def _normal(evidence: Evidence) -> Iterator[Claim]:
         evidence=f"{during} answers while it ran, {after} after",
     )
     yield _balance("the normal user pays for its own calls alone", evidence.normal_books, evidence.limit)
+
+
+def _crowd(evidence: Evidence) -> Iterator[Claim]:
+    if evidence.crowd is None:
+        return
+    slow, other, share = evidence.crowd.slow, evidence.crowd.other, evidence.crowd.threads // 2
+    yield Claim(
+        text="one user's slow calls hold half of an instance's threads, and no more",
+        held=slow.unanswered == share and slow.kinds == {"resource-exhausted (contention)": slow.calls - share},
+        evidence=f"{slow.calls} calls at once: {slow.unanswered} held, {refusals(slow)}",
+    )
+    yield Claim(
+        text="another user of that instance is answered while they are held",
+        held=other.answered == other.calls > 0 and slow.unanswered == share,
+        evidence=f"{other.answered} answers to {other.calls} calls, with {slow.unanswered} calls still held",
+    )

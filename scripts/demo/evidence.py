@@ -75,8 +75,17 @@ class Overspend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """One user's slow calls on an instance of so many threads, as they were when another user had been answered."""
+
+    threads: int
+    slow: Tally
+    other: Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Everything measured. `model` is None where the real Gemini answered: it shows nobody its log."""
+    """Everything measured. `model` and `crowd` are None where the real Gemini answered: it has a pace and no log."""
 
     limit: int
     bot: Tally
@@ -86,6 +95,7 @@ class Evidence:
     normal: Tally
     normal_books: Books
     overspend: Overspend
+    crowd: Crowd | None
     model: ModelSaw | None
 
     @property

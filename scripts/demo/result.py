@@ -12,7 +12,7 @@ from scripts.demo.money import Comparison, assumptions, compare
 from scripts.demo.stages import StageRow, stages
 from scripts.demo.tally import Tally
 
-NO_MODEL_LOG = "not checked: what Gemini received; the real one shows nobody its log"
+NO_MODEL_LOG = "not checked: what Gemini received, and slow calls; the real one shows no log, and has a pace of its own"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

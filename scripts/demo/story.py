@@ -1,4 +1,4 @@
-"""The story: a bot, a runaway user beside a normal one, an overspent budget; each client is on the official SDK."""
+"""The story: a bot, a runaway user beside a normal one, an overspent budget, slow calls; all on the official SDK."""
 
 import time
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from scripts.clients.caller import Caller, Event, call
 from scripts.clients.client import Client
 from scripts.demo import prompts
 from scripts.demo.claims import ANSWERS_AFTER_IT_WAS_REFUSED
+from scripts.demo.crowd import crowd
 from scripts.demo.evidence import Evidence, ModelSaw
 from scripts.demo.overspend import overspend
 from scripts.demo.records import ModelLog, Records
@@ -44,6 +45,7 @@ def play(stack: Stack, screen: Screen, *, limit: int, switch_ttl_s: int, real: b
         runaway_requests = log.generations(prompts.RUNAWAY_MARK, since=after)
         saw = ModelSaw(during_bot=after - before, runaway=runaway_requests)
     overspent = overspend(stack, screen, switch_ttl_s=switch_ttl_s)
+    crowded = None if real else crowd(stack, screen)
     return Evidence(
         limit=limit,
         bot=seen_bot,
@@ -53,6 +55,7 @@ def play(stack: Stack, screen: Screen, *, limit: int, switch_ttl_s: int, real: b
         normal=normal,
         normal_books=records.books(*normal.uids),
         overspend=overspent,
+        crowd=crowded,
         model=saw,
     )
 

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 import typer
 from google.cloud import firestore
 
 from firebreak.bucket.arithmetic import SECOND_US
-from firebreak.bucket.record import BUCKETS, CALLS, Status, from_us
+from firebreak.bucket.record import BUCKETS, CALLS, Status, from_us, user_of
 from firebreak.events import pseudonym
 from scripts.ops import switched, text
 from scripts.ops.options import AsJson, Project, seconds
@@ -25,11 +24,15 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=__doc__)
 class Call:
     """A call, charged `tokens`: its estimate while it is held."""
 
-    uid: str
+    key: str
     request_id: str
     held: bool
     tokens: int
     created: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        call = {"request_id": self.request_id, "held": self.held, "tokens": self.tokens, "created": self.created}
+        return _named(self.key) | call
 
 
 @app.command()
@@ -51,9 +54,9 @@ def held(
         # One more tells whether there are more.
         read = [snapshot for page in pages(query, most + 1) for snapshot in page]
         found = list(_calls(read[:most]))
-        data = {"calls": [asdict(call) for call in found], "truncated": len(read) > most}
-        rows = [(call.uid, call.request_id, call.created, call.tokens) for call in found]
-        at.show(data, text.table("Held", "user,request id,since,tokens>", rows))
+        data = {"calls": [call.as_json() for call in found], "truncated": len(read) > most}
+        rows = [(*user_of(call.key), call.request_id, call.created, call.tokens) for call in found]
+        at.show(data, text.table("Held", "uid,tenant,request id,since,tokens>", rows))
         if data["truncated"]:
             at.say(f"older ones are not shown: --limit is {most}", "yellow")
 
@@ -83,7 +86,9 @@ def top(
         data = {"since": text.stamp(after), "calls": total, "read": len(calls), "users": users[:limit]}
         at.show(
             data,
-            text.table("Most tokens", "user,in the logs,calls>,held>,tokens>", (u.values() for u in users[:limit])),
+            text.table(
+                "Most tokens", "uid,tenant,in the logs,calls>,held>,tokens>", (u.values() for u in users[:limit])
+            ),
         )
         if total > most:
             at.say(f"{total - most:,} older calls were not read: --reads is {most:,}", "yellow")
@@ -112,8 +117,7 @@ def _calls(snapshots: Iterable[Snapshot]) -> Iterator[Call]:
             continue
         tokens = fields.get("actual", fields.get("estimated"))
         yield Call(
-            # The reverse of record.document_id.
-            uid=unquote(bucket.id),
+            key=bucket.id,
             request_id=snapshot.id,
             held=fields.get("status") == Status.HELD,
             tokens=tokens if isinstance(tokens, int) else 0,
@@ -125,10 +129,15 @@ def _by_user(calls: Iterable[Call]) -> list[dict[str, Any]]:
     """Each user's calls, held calls and tokens, the largest first."""
     count, held, tokens = Counter[str](), Counter[str](), Counter[str]()
     for call in calls:
-        count[call.uid] += 1
-        held[call.uid] += call.held
-        tokens[call.uid] += call.tokens
+        count[call.key] += 1
+        held[call.key] += call.held
+        tokens[call.key] += call.tokens
     return [
-        {"uid": uid, "pseudonym": pseudonym(uid), "calls": count[uid], "held": held[uid], "tokens": spent}
-        for uid, spent in tokens.most_common()
+        _named(key) | {"pseudonym": pseudonym(key), "calls": count[key], "held": held[key], "tokens": spent}
+        for key, spent in tokens.most_common()
     ]
+
+
+def _named(key: str) -> dict[str, Any]:
+    uid, tenant = user_of(key)
+    return {"uid": uid, "tenant": tenant}

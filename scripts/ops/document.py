@@ -8,7 +8,7 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.record import BUCKETS, Bucket, Corrupt, Read, document_id, read_bucket, to_us
+from firebreak.bucket.record import BUCKETS, Bucket, Corrupt, Read, read_bucket, to_us
 from scripts.ops.failure import NotDone
 from scripts.ops.rpc import RPC_S, patiently
 
@@ -44,9 +44,9 @@ class Seen:
         return self.parsed(tokens=0, updatedAt=self.read, **instead).bucket
 
 
-def see(client: firestore.Client, uid: str) -> Seen:
+def see(client: firestore.Client, user_key: str) -> Seen:
     """Read a user's bucket."""
-    reference = client.collection(BUCKETS).document(document_id(uid))
+    reference = client.collection(BUCKETS).document(user_key)
     snapshot = patiently(lambda: reference.get(timeout=RPC_S))
     return Seen(reference=reference, data=snapshot.to_dict(), updated=snapshot.update_time, read=snapshot.read_time)
 

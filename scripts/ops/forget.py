@@ -17,7 +17,7 @@ from google.cloud.firestore_v1.field_path import FieldPath
 from firebreak import rate
 from firebreak.bucket.answers import NOT_APPLIED, PERMANENT
 from firebreak.bucket.arithmetic import DAY_US, SECOND_US
-from firebreak.bucket.record import CALLS, Status, document_id, from_us, to_us
+from firebreak.bucket.record import CALLS, Status, from_us, to_us
 from firebreak.bucket.tries import Clock, Tries
 from firebreak.graph.documents import graph_of
 from scripts.ops.change import CHANGE_S, Change, Record, make
@@ -47,10 +47,10 @@ class Forgetting:
     """One run over one user; `limits` are those of a bucket as read, `progress` is told of each page."""
 
     def __init__(
-        self, client: firestore.Client, uid: str, *, limits: Callable[[Seen], Limits], progress: Progress
+        self, client: firestore.Client, user_key: str, *, limits: Callable[[Seen], Limits], progress: Progress
     ) -> None:
         self._client = client
-        self._uid = uid
+        self._user_key = user_key
         self._limits = limits
         self._progress = progress
         self._deleted: Counter[str] = Counter()
@@ -61,19 +61,19 @@ class Forgetting:
         Raises:
             NotDone: the level cannot be read, or the user goes on calling.
         """
-        seen = see(self._client, self._uid)
+        seen = see(self._client, self._user_key)
         # Before anything is gone: what could not be kept at the end is for the operator to mend.
         _bare(seen, self._limits(seen), running=0)
         self._begin(seen, record)
         self._sweep(seen)
         self._clear_under(seen.reference, but=CALLS)
-        graph = graph_of(self._uid, self._client)
+        graph = graph_of(self._user_key, self._client)
         self._clear_under(graph)
         if patiently(lambda: graph.get(timeout=RPC_S)).exists:
             self._delete(graph.parent.id, [graph])
         for _ in Tries(CHANGE_S, clock or Clock()):
             # Whatever comes after this reading, a call or its settling, changes the bucket and fails the commit.
-            seen = see(self._client, self._uid)
+            seen = see(self._client, self._user_key)
             running = self._sweep(seen)
             change = _bare(seen, self._limits(seen), running=running)
             if change is None or self._commit(change):
@@ -85,7 +85,7 @@ class Forgetting:
 
     def _begin(self, seen: Seen, record: Record) -> None:
         """The first commit: the hourly requests and the record, so that nothing is gone that no record tells of."""
-        requests = self._client.collection(rate.COLLECTION).document(document_id(self._uid))
+        requests = self._client.collection(rate.COLLECTION).document(self._user_key)
         known = patiently(lambda: requests.get(timeout=RPC_S)).exists
         first = Change(at_us=seen.at_us, before={}, after={}, stage=lambda batch: batch.delete(requests))
         make(self._client, record, lambda: first)

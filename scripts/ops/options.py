@@ -63,6 +63,12 @@ For = Annotated[
     typer.Option("--for", parser=seconds, metavar="DURATION", help="As 90s, 30m, 2h, 1d; without it until taken back."),
 ]
 Uid = Annotated[str, typer.Argument(metavar="UID", parser=_uid, help="The user's uid, as Firebase Auth has it.")]
+Tenant = Annotated[
+    str | None,
+    typer.Option(
+        "--tenant", parser=_uid, metavar="ID", help="The user's tenant of Identity Platform, if they have one."
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option(

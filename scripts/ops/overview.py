@@ -10,7 +10,7 @@ from firebreak import rate
 from firebreak.bucket import arithmetic, levels
 from firebreak.bucket.arithmetic import HOUR_US
 from firebreak.bucket.levels import LevelDocument
-from firebreak.bucket.record import CALLS, Corrupt, Status, document_id
+from firebreak.bucket.record import CALLS, Corrupt, Status
 from firebreak.settings import Settings
 from scripts.ops import text
 from scripts.ops.document import Seen
@@ -51,9 +51,9 @@ def held(seen: Seen) -> Json:
     return {"calls": len(found), "tokens": sum(estimated), "truncated": len(found) == HELD}
 
 
-def requests(client: firestore.Client, uid: str, knobs: Settings | None) -> Json:
+def requests(client: firestore.Client, user_key: str, knobs: Settings | None) -> Json:
     """Requests left of this hour, by kind, as of now and by the largest limit; those that never called have none."""
-    document = LevelDocument(client, rate.COLLECTION, document_id(uid))
+    document = LevelDocument(client, rate.COLLECTION, user_key)
     [(_, found, at_us)] = patiently(lambda: list(levels.read([document], timeout_s=RPC_S)))
     if isinstance(found, Corrupt) or knobs is None:
         return {}
@@ -72,6 +72,8 @@ def table(data: Mapping[str, Any]) -> Table:
 
 def _lines(data: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     limit, seen, calls = data["limit"], data["bucket"], data["held"]
+    if data["tenant"] is not None:
+        yield "tenant", data["tenant"]
     yield "in the logs", data["pseudonym"]
     most = f"{'at most ' if limit['least'] < limit['most'] else ''}{limit['most']:,} tokens a day"
     yield "limit", f"{most if limit['most'] else 'blocked'}, by {limit['by']}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from firebreak.bucket.record import user_key
 from firebreak.events import pseudonym
 from firebreak.knobs import MOST_TOKENS
 from scripts.ops import bucket, overview, switched, text
@@ -15,25 +16,27 @@ from scripts.ops.document import Seen, see
 from scripts.ops.failure import NotDone
 from scripts.ops.forget import Forgetting
 from scripts.ops.limits import Limits, by_settings, settings, settings_if_right
-from scripts.ops.options import AsJson, By, Limit, Project, Reason, Uid, Yes
+from scripts.ops.options import AsJson, By, Limit, Project, Reason, Tenant, Uid, Yes
 from scripts.ops.session import Session, session, why
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=__doc__)
 
 
 @app.command()
-def show(uid: Uid, project: Project, limit: Limit = None, as_json: AsJson = False) -> None:
+def show(uid: Uid, project: Project, tenant: Tenant = None, limit: Limit = None, as_json: AsJson = False) -> None:
     """What a user has left as of now, and what is held."""
     with session(project, as_json=as_json) as at:
-        seen = see(at.client, uid)
+        key = user_key(uid, tenant)
+        seen = see(at.client, key)
         allowed = _limits(at, limit)(seen)
         data = {
             "uid": uid,
-            "pseudonym": pseudonym(uid),
+            "tenant": tenant,
+            "pseudonym": pseudonym(key),
             "limit": allowed.as_json(),
             "bucket": overview.bucket(seen, allowed),
             "held": overview.held(seen),
-            "requests": overview.requests(at.client, uid, settings_if_right(project, at.say)),
+            "requests": overview.requests(at.client, key, settings_if_right(project, at.say)),
         }
         at.show(data, overview.table(data))
 
@@ -44,6 +47,7 @@ def grant(
     tokens: Annotated[int, typer.Argument(min=1, max=MOST_TOKENS)],
     project: Project,
     reason: Reason,
+    tenant: Tenant = None,
     limit: Limit = None,
     by: By = None,
     yes: Yes = False,
@@ -51,10 +55,10 @@ def grant(
 ) -> None:
     """Add tokens to what a user has left, no further than to their limit."""
     with session(project, as_json=as_json) as at:
-        record = _record(uid, "grant", reason, by)
-        at.agree(f"grant {tokens:,} tokens to {uid}", yes=yes)
+        record = _record(uid, tenant, "grant", reason, by)
+        at.agree(f"grant {tokens:,} tokens to {_who(uid, tenant)}", yes=yes)
         allowed = _limits(at, limit)
-        _make(at, uid, record, lambda seen: bucket.grant(seen, tokens, allowed(seen)))
+        _make(at, user_key(uid, tenant), record, lambda seen: bucket.grant(seen, tokens, allowed(seen)))
 
 
 @app.command()
@@ -62,6 +66,7 @@ def reset(
     uid: Uid,
     project: Project,
     reason: Reason,
+    tenant: Tenant = None,
     limit: Limit = None,
     by: By = None,
     yes: Yes = False,
@@ -69,10 +74,10 @@ def reset(
 ) -> None:
     """Fill a user's bucket; this also mends one whose level is damaged."""
     with session(project, as_json=as_json) as at:
-        record = _record(uid, "reset", reason, by)
-        at.agree(f"fill the bucket of {uid}", yes=yes)
+        record = _record(uid, tenant, "reset", reason, by)
+        at.agree(f"fill the bucket of {_who(uid, tenant)}", yes=yes)
         allowed = _limits(at, limit)
-        _make(at, uid, record, lambda seen: bucket.reset(seen, allowed(seen)))
+        _make(at, user_key(uid, tenant), record, lambda seen: bucket.reset(seen, allowed(seen)))
 
 
 @app.command("limit")
@@ -82,6 +87,7 @@ def set_limit(
     reason: Reason,
     tokens: Annotated[int | None, typer.Argument(min=0, max=MOST_TOKENS, help="Tokens a day; 0 blocks.")] = None,
     none: Annotated[bool, typer.Option("--none", help="Take it away: the settings' limit counts again.")] = False,
+    tenant: Tenant = None,
     by: By = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -90,15 +96,15 @@ def set_limit(
     if (tokens is None) != none:
         raise typer.BadParameter("name the tokens a day, or say --none")
     with session(project, as_json=as_json) as at:
-        record = _record(uid, "limit", reason, by)
+        record = _record(uid, tenant, "limit", reason, by)
         if tokens is None:
-            at.agree(f"take their own limit from {uid}", yes=yes)
+            at.agree(f"take their own limit from {_who(uid, tenant)}", yes=yes)
             knobs = settings_if_right(project, at.say)
             allowed = by_settings(knobs, percent=switched.percent(at)) if knobs else None
-            _make(at, uid, record, lambda seen: bucket.unlimit(seen, allowed))
+            _make(at, user_key(uid, tenant), record, lambda seen: bucket.unlimit(seen, allowed))
         else:
-            at.agree(f"set the daily limit of {uid} to {tokens:,}", yes=yes)
-            _make(at, uid, record, lambda seen: bucket.limit(seen, tokens))
+            at.agree(f"set the daily limit of {_who(uid, tenant)} to {tokens:,}", yes=yes)
+            _make(at, user_key(uid, tenant), record, lambda seen: bucket.limit(seen, tokens))
 
 
 @app.command()
@@ -106,6 +112,7 @@ def forget(
     uid: Uid,
     project: Project,
     reason: Reason,
+    tenant: Tenant = None,
     limit: Limit = None,
     by: By = None,
     yes: Yes = False,
@@ -116,12 +123,15 @@ def forget(
     Delete the account in Firebase Auth first: its tokens are good for an hour, in which it can call on.
     """
     with session(project, as_json=as_json) as at:
-        record = _record(uid, "forget", reason, by)
-        at.agree(f"delete all that is kept of {uid}", yes=yes)
+        record = _record(uid, tenant, "forget", reason, by)
+        at.agree(f"delete all that is kept of {_who(uid, tenant)}", yes=yes)
         allowed = _limits(at, limit)
         with at.console.status("looking") as status:
             forgetting = Forgetting(
-                at.client, uid, limits=allowed, progress=lambda kind, count: status.update(f"{kind}: {count:,} deleted")
+                at.client,
+                user_key(uid, tenant),
+                limits=allowed,
+                progress=lambda kind, count: status.update(f"{kind}: {count:,} deleted"),
             )
             done = forgetting.run(record)
         data = {"deleted": done.deleted, "kept": done.kept, "running": done.running}
@@ -156,13 +166,17 @@ def _limits(at: Session, given: int | None) -> Callable[[Seen], Limits]:
     return find
 
 
-def _record(uid: str, what: str, reason: str, by: str | None) -> Record:
+def _who(uid: str, tenant: str | None) -> str:
+    return uid if tenant is None else f"{uid} of tenant {tenant}"
+
+
+def _record(uid: str, tenant: str | None, what: str, reason: str, by: str | None) -> Record:
     if re.search(rf"(?<!\w){re.escape(uid)}(?!\w)", reason):
         # A record outlives the user.
         raise typer.BadParameter("the reason must not hold the uid: it is kept for a year")
-    return Record(what=f"user.{what}", user=pseudonym(uid), why=why(reason, by))
+    return Record(what=f"user.{what}", user=pseudonym(user_key(uid, tenant)), why=why(reason, by))
 
 
-def _make(at: Session, uid: str, record: Record, plan: Callable[[Seen], Change | None]) -> None:
-    made = make(at.client, record, lambda: plan(see(at.client, uid)))
+def _make(at: Session, key: str, record: Record, plan: Callable[[Seen], Change | None]) -> None:
+    made = make(at.client, record, lambda: plan(see(at.client, key)))
     at.show({"changed": made}, text.lines("Changed", made.items()) if made else "nothing to change: it is so already")

@@ -18,6 +18,7 @@ from scripts.local.dotenv import dotenv
 from scripts.local.layout import ROOT
 
 CALLABLES = ["generate", "mutate", "traverse", "usage"]
+BUDGET = "01D4EE-079462-DFD6EC/11111111-2222-3333-4444-555555555555: 50%=record"
 # The script that the CLI runs, and what it reads from it.
 MANIFEST = "from firebase_functions.private import serving; print(serving.functions_as_yaml(serving.get_functions()))"
 
@@ -33,13 +34,35 @@ def manifest(**knobs: str) -> dict[str, Any]:
 
 
 def test_every_function_is_deployed_under_its_own_name() -> None:
-    assert sorted(manifest()["endpoints"]) == sorted([*CALLABLES, "on_budget_alert"])
-    assert all(endpoint["entryPoint"] == name for name, endpoint in manifest()["endpoints"].items())
+    endpoints = manifest(GRAPH="true", BUDGET_POLICIES=BUDGET, WATCH_CAPS="true")["endpoints"]
+
+    assert sorted(endpoints) == sorted([*CALLABLES, "on_budget_alert", "watch_caps"])
+    assert all(endpoint["entryPoint"] == name for name, endpoint in endpoints.items())
+
+
+@pytest.mark.parametrize("off", [{}, {"GRAPH": "false", "BUDGET_POLICIES": "", "WATCH_CAPS": "false"}])
+def test_what_no_setting_asks_for_is_not_deployed(off: dict[str, str]) -> None:
+    assert sorted(manifest(**off)["endpoints"]) == ["generate", "usage"]
+
+
+@pytest.mark.parametrize(
+    ("knobs", "names"),
+    [({"GRAPH": "true"}, {"mutate", "traverse"}), ({"BUDGET_POLICIES": BUDGET}, {"on_budget_alert"})],
+)
+def test_a_setting_deploys_what_it_asks_for(knobs: dict[str, str], names: set[str]) -> None:
+    assert set(manifest(**knobs)["endpoints"]) == {"generate", "usage"} | names
+
+
+def test_the_local_stack_runs_all_of_it() -> None:
+    local = dotenv(FUNCTIONS, "demo-firebreak")
+
+    assert local["GRAPH"] == "true"
+    assert local["BUDGET_POLICIES"]
 
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_every_function_states_what_it_runs_on(name: str) -> None:
-    endpoint = manifest()["endpoints"][name]
+    endpoint = manifest(GRAPH="true")["endpoints"][name]
 
     assert endpoint["callableTrigger"] == {}
     assert endpoint["region"] == ["us-central1"]
@@ -52,14 +75,17 @@ def test_every_function_states_what_it_runs_on(name: str) -> None:
 
 
 def test_only_the_function_that_calls_the_model_gets_its_key() -> None:
-    secrets = {name: e["secretEnvironmentVariables"] for name, e in manifest()["endpoints"].items()}
+    secrets = {
+        name: e["secretEnvironmentVariables"]
+        for name, e in manifest(GRAPH="true", BUDGET_POLICIES=BUDGET)["endpoints"].items()
+    }
 
     assert {name for name, bound in secrets.items() if bound} == {"generate"}
     assert secrets["generate"] == [{"key": "GEMINI_API_KEY"}]
 
 
 def test_the_budgets_function_is_retried_and_runs_as_an_account_of_its_own() -> None:
-    endpoint = manifest()["endpoints"]["on_budget_alert"]
+    endpoint = manifest(BUDGET_POLICIES=BUDGET)["endpoints"]["on_budget_alert"]
 
     assert endpoint["eventTrigger"]["eventFilters"] == {"topic": "budget-alerts"}
     assert endpoint["eventTrigger"]["retry"] is True
@@ -68,7 +94,7 @@ def test_the_budgets_function_is_retried_and_runs_as_an_account_of_its_own() -> 
 
 
 def test_the_webhooks_secret_is_asked_for_only_where_there_is_one() -> None:
-    endpoint = manifest(BUDGET_WEBHOOK="true")["endpoints"]["on_budget_alert"]
+    endpoint = manifest(BUDGET_WEBHOOK="true", BUDGET_POLICIES=BUDGET)["endpoints"]["on_budget_alert"]
 
     assert endpoint["secretEnvironmentVariables"] == [{"key": "BUDGET_WEBHOOK_URL"}]
     assert [param["name"] for param in manifest()["params"]] == ["GEMINI_API_KEY", "THREADS"]

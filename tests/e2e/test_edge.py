@@ -142,6 +142,7 @@ def test_every_request_leaves_one_audit_event_without_prompt_token_or_uid(
         ("MAX_DAILY_TOKENS", {"MAX_DAILY_TOKENS": None}),
         ("MAX_DAILY_TOKENS", {"MAX_DAILY_TOKENS": "many"}),
         ("FIRESTORE_EMULATOR_HOST", {"GCLOUD_PROJECT": "my-app"}),
+        ("FIRESTORE_EMULATOR_HOST", {"FIRESTORE_EMULATOR_HOST": None}),
         ("GEMINI_API_KEY", {"GEMINI_API_KEY": None}),
     ],
 )

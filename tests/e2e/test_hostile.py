@@ -475,9 +475,7 @@ BODIES = (
 def fuzz(cases: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         quiet = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-        return settings(max_examples=cases, deadline=None, suppress_health_check=quiet)(
-            given(BODIES, st.booleans())(test)
-        )
+        return settings(max_examples=cases, suppress_health_check=quiet)(given(BODIES, st.booleans())(test))
 
     return decorate
 

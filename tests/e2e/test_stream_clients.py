@@ -68,7 +68,7 @@ def kinds(events: Sequence[Event]) -> list[str]:
     return [event["event"] for event in events if event["event"] not in {"signed-in", "started", "done"}]
 
 
-def test_chunks_arrive_as_the_model_makes_them_and_then_the_result(platform: Platform, gemini: StandIn) -> None:
+def test_each_chunk_arrives_as_a_message_and_then_the_result(platform: Platform, gemini: StandIn) -> None:
     gemini.script({"chunks": PIECES, "chunkDelayMs": APART_MS})
 
     events = platform.call(HELLO)
@@ -76,11 +76,7 @@ def test_chunks_arrive_as_the_model_makes_them_and_then_the_result(platform: Pla
     assert kinds(events) == ["message"] * 4 + ["answered"]
     assert texts(events) == PIECES
     assert answer(events)["text"] == "".join(PIECES)
-    first, *_, last = (event["at"] for event in of_kind(events, "message"))
-    (asked,) = gemini.log()
-    until_the_last_ms = 3 * APART_MS
-    assert first < asked["at"] * 1000 + until_the_last_ms
-    assert last - first > until_the_last_ms / 2
+    assert len(gemini.log()) == 1
 
 
 def test_a_stream_and_a_call_end_in_the_same_result(platform: Platform, gemini: StandIn) -> None:
@@ -196,15 +192,17 @@ def test_a_model_that_fails_in_mid_stream_is_told_after_its_chunks(platform: Pla
         assert refusal(events) == ("unavailable", {"reason": "model", "charged": ESTIMATE})
 
 
-def test_an_aborted_stream_ends_at_once(platform: Platform, gemini: StandIn) -> None:
-    until_the_next_ms = 6_000
-    gemini.script({"chunks": PIECES[:2], "chunkDelayMs": until_the_next_ms})
+def test_a_chunk_arrives_before_the_next_is_made_and_an_aborted_stream_ends_at_once(
+    platform: Platform, gemini: StandIn
+) -> None:
+    # The next one comes after the client has been given up: it never waits for it.
+    gemini.script({"chunks": PIECES[:2], "chunkDelayMs": (WITHIN_S + 15) * 1000})
 
     events = platform.call(HELLO, abort_after=1)
 
     assert kinds(events) == ["message", "refused"]
+    assert texts(events) == PIECES[:1]
     assert refusal(events) == ("cancelled", None)
-    assert of_kind(events, "refused")[0]["at"] - of_kind(events, "message")[0]["at"] < until_the_next_ms / 2
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.record import document_id
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
@@ -24,8 +22,8 @@ class Books:
         return sorted(call["status"] for call in self.calls.values())
 
 
-def books(client: firestore.Client, uid: str) -> Books:
-    bucket = client.collection("token_buckets").document(document_id(uid))
+def books(client: firestore.Client, user_key: str) -> Books:
+    bucket = client.collection("token_buckets").document(user_key)
     return Books(
         bucket=bucket.get().to_dict(),
         calls={snapshot.id: snapshot.to_dict() or {} for snapshot in bucket.collection("calls").stream()},

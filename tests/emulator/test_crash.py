@@ -55,7 +55,7 @@ def test_a_call_whose_process_was_killed_stays_held_and_charged(
 def test_a_late_settle_from_elsewhere_is_booked_once(firestore_host: str, direct: firestore.Client, uid: str) -> None:
     kill_at("held", firestore_host, uid)
     call = direct.collection("token_buckets").document(uid).collection("calls").document("r").get()
-    hold = Hold(uid=uid, request_id="r", estimated=100, limit=LIMIT, held_at=call.update_time)
+    hold = Hold(user_key=uid, request_id="r", estimated=100, limit=LIMIT, held_at=call.update_time)
 
     settled = [Ledger(direct).settle(hold, actual=40, counters={"calls": 1}) for _ in range(3)]
 

@@ -11,7 +11,7 @@ from firebreak import errors
 from firebreak.bucket import reserve
 from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import document_id
+from firebreak.bucket.record import document_id, user_key
 from firebreak.metering.meter import unmetered
 from scripts.local.client import client_at, metered_at
 from tests.emulator.books import books
@@ -242,11 +242,12 @@ def test_an_unreachable_store_refuses_within_three_seconds(uid: str, capsys: pyt
 
 
 def test_a_uid_of_any_form_has_a_bucket_of_its_own(ledger: Ledger, direct: firestore.Client, uid: str) -> None:
-    strange = [f"{uid}/x", f"{uid}.x", f"{uid}%2Fx", f"__{uid}__"]
+    strange = [user_key(one) for one in (f"{uid}/x", f"{uid}.x", f"{uid}%2Fx", f"__{uid}__")]
+    strange += [user_key(uid, tenant) for tenant in ("a", "b")]
     for one in strange:
         ledger.reserve(one, "r", ask())
 
-    assert [books(direct, one).charged for one in strange] == [1_000] * 4
+    assert [books(direct, one).charged for one in strange] == [1_000] * 6
 
 
 def test_overview_shows_the_refilled_level_and_writes_nothing(

@@ -69,7 +69,7 @@ def call(ledger: Ledger, pool: CountingPool, gemini: StandIn, uid: str) -> Run:
         return ask(
             parse({name: value for name, value in ({"prompt": "hi"} | data).items() if value is not None}, BOUNDS),
             request_id,
-            Account(uid=uid, limit=LIMIT, share=share, shadow=shadow),
+            Account(user_key=uid, limit=LIMIT, share=share, shadow=shadow),
             deadline_s=10.0,
             ledger=ledger,
             gemini=client,

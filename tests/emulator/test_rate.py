@@ -12,7 +12,7 @@ from google.cloud import firestore
 from firebreak import errors
 from firebreak.bucket.credit import LEASE_S
 from firebreak.bucket.lease import REFUSE_S
-from firebreak.bucket.record import document_id
+from firebreak.bucket.record import document_id, user_key
 from firebreak.bucket.tries import Clock
 from firebreak.rate import FIRST, Rate
 from scripts.local.client import client_at
@@ -227,7 +227,8 @@ def test_a_document_that_holds_no_levels_refuses(
 
 def test_every_uid_has_a_document_of_its_own(rate: Rate, uid: str) -> None:
     for name in ["a/b{}", "a%2Fb{}", "a.b{}", "a%2Eb{}", "__{}__", "_{}_", "ü`\\{}"]:
-        assert admitted(rate, name.format(uid), 10) == 10
+        assert admitted(rate, user_key(name.format(uid)), 10) == 10
+        assert admitted(rate, user_key(name.format(uid), "acme"), 10) == 10
 
 
 def test_threads_that_need_a_lease_at_once_share_one(rate: Rate, faults: FaultProxy, uid: str) -> None:

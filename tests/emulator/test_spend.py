@@ -71,7 +71,7 @@ def run(counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid
         return spend.generate(
             parse({name: value for name, value in ({"prompt": "hi"} | data).items() if value is not None}, BOUNDS),
             "r",
-            Account(uid=uid, limit=limit, share="default", shadow=shadow, price=price),
+            Account(user_key=uid, limit=limit, share="default", shadow=shadow, price=price),
             deadline_s=deadline_s,
             ledger=counting,
             gemini=gemini,

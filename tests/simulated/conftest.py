@@ -89,12 +89,12 @@ def straight(twin: Twin) -> Metered:
 
 @pytest.fixture
 def user(straight: Metered, direct: firestore.Client, uid: str) -> User:
-    return User(uid=uid, client=straight, direct=direct)
+    return User(key=uid, client=straight, direct=direct)
 
 
 @pytest.fixture
 def shaky(twin: Twin, direct: firestore.Client, faults: Faults, virtual: Virtual, uid: str) -> User:
-    return User(uid=uid, client=metered_on(twin, faults), direct=direct, clock=virtual.clock)
+    return User(key=uid, client=metered_on(twin, faults), direct=direct, clock=virtual.clock)
 
 
 @pytest.fixture

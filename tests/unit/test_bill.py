@@ -57,9 +57,9 @@ class Book:
     checked: list[int] = field(default_factory=list)
     settled: list[tuple[int, dict[str, int]]] = field(default_factory=list)
 
-    def reservation(self, uid: str, request_id: str, ask: Ask) -> "Reserving":
+    def reservation(self, user_key: str, request_id: str, ask: Ask) -> "Reserving":
         return Reserving(
-            self, Hold(uid=uid, request_id=request_id, estimated=ask.estimate, limit=ask.limit, held_at=NOW)
+            self, Hold(user_key=user_key, request_id=request_id, estimated=ask.estimate, limit=ask.limit, held_at=NOW)
         )
 
     def check(self, uid: str, request_id: str, ask: Ask) -> None:
@@ -172,7 +172,7 @@ class Scene:
         shadow: bool = False,
         messages: list[Any] | None = None,
     ) -> dict[str, Any]:
-        payer = Account(uid="u", limit=LIMIT, share="default", price=price, shadow=shadow)
+        payer = Account(user_key="u", limit=LIMIT, share="default", price=price, shadow=shadow)
         edges: dict[str, Any] = {"ledger": cast("Ledger", self.book), "gemini": cast("Gemini", model)}
         edges |= {"pool": cast("Pool", self.tank), "deadline_s": deadline_s}
         if not streamed:
@@ -342,7 +342,7 @@ def test_at_the_deadline_a_complete_answer_is_given_and_another_refused() -> Non
 
 def test_a_client_that_leaves_pays_the_estimate_even_after_the_finish() -> None:
     scene, model = Scene(), Model([said("hi", "STOP", 20), None])
-    payer = Account(uid="u", limit=LIMIT, share="default")
+    payer = Account(user_key="u", limit=LIMIT, share="default")
     edges: dict[str, Any] = {"ledger": scene.book, "gemini": model, "pool": scene.tank}
     steps = spend.stream(HI, "r", payer, deadline_s=30.0, **edges)
 

@@ -8,7 +8,7 @@ import pytest
 from scripts.demo.books import Books, Bucket, CallDocument
 from scripts.demo.claim import Claim
 from scripts.demo.claims import claims
-from scripts.demo.evidence import Evidence, ModelSaw
+from scripts.demo.evidence import Crowd, Evidence, ModelSaw
 from scripts.demo.tally import Answer, Refusal, Tally
 from tests.unit.overspent import OVERSPENT
 
@@ -44,6 +44,12 @@ def books(*charged: int, level: int, status: str = "settled", seconds: int = 10)
     return Books(bucket=Bucket(level=level, opened_us=0, updated_us=seconds * SECOND_US), calls=calls)
 
 
+def contended(at_ms: int) -> Refusal:
+    return Refusal(at_ms=at_ms, code="resource-exhausted", details={"reason": "contention"})
+
+
+# Eight calls, of which four are still held.
+CROWD = replace(seen("slow", refused=[contended(50)] * 4), calls=8)
 TRUE = Evidence(
     limit=LIMIT,
     bot=seen("bot", refused=[unattested(1), unattested(2)]),
@@ -53,6 +59,7 @@ TRUE = Evidence(
     normal=seen("normal", answered=answers(5, 10, 15, 20, 25, 30, 35, 40, 45, 50)),
     normal_books=books(100, 200, level=9_700),
     overspend=OVERSPENT,
+    crowd=Crowd(threads=8, slow=CROWD, other=seen("other", answered=answers(60))),
     model=ModelSaw(during_bot=0, runaway=3),
 )
 
@@ -149,8 +156,29 @@ def test_a_normal_user_starved_on_either_side_is_noticed(at_ms: tuple[int, ...])
     assert not claim(lie, "while the runaway burns").held
 
 
-def test_without_the_models_log_nothing_is_claimed_of_it() -> None:
-    texts = [claim.text for claim in claims(replace(TRUE, model=None))]
+@pytest.mark.parametrize(
+    "slow",
+    [
+        replace(CROWD, calls=4),
+        replace(CROWD, refusals=(), calls=8),
+        replace(CROWD, refusals=(out_of_tokens(50),) * 4),
+        replace(CROWD, answers=answers(55)),
+    ],
+)
+def test_a_user_who_holds_more_or_less_than_half_is_noticed(slow: Tally) -> None:
+    lie = replace(TRUE, crowd=Crowd(threads=8, slow=slow, other=seen("other", answered=answers(60))))
 
-    assert len(texts) == len(claims(TRUE)) - 2
+    assert not claim(lie, "half of an instance").held
+
+
+def test_another_user_who_waits_for_them_is_noticed() -> None:
+    lie = replace(TRUE, crowd=Crowd(threads=8, slow=CROWD, other=seen("other", refused=[contended(60)])))
+
+    assert not claim(lie, "while they are held").held
+
+
+def test_without_the_models_log_nothing_is_claimed_of_it() -> None:
+    texts = [claim.text for claim in claims(replace(TRUE, model=None, crowd=None))]
+
+    assert len(texts) == len(claims(TRUE)) - 4
     assert [text for text in texts if "Gemini" in text] == ["Gemini goes on meanwhile"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
@@ -54,7 +54,6 @@ def done(operations: list[Operation], before: State) -> State:
     return {key: now for key, now in {**kept, **changes}.items() if now is not None}
 
 
-@settings(deadline=None)
 @given(st.lists(LISTS, max_size=4))
 def test_no_edge_is_ever_left_without_an_end(lists: list[list[dict[str, object]]]) -> None:
     state: State = {}
@@ -65,7 +64,6 @@ def test_no_edge_is_ever_left_without_an_end(lists: list[list[dict[str, object]]
         assert all(node(each[end]) in state for each in edges for end in ("from", "to"))
 
 
-@settings(deadline=None)
 @given(LISTS, LISTS)
 def test_a_list_that_is_applied_again_changes_nothing(
     first: list[dict[str, object]], then: list[dict[str, object]]
@@ -75,7 +73,6 @@ def test_a_list_that_is_applied_again_changes_nothing(
     assert done(listed(*then), once) == once
 
 
-@settings(deadline=None)
 @given(LISTS, LISTS)
 def test_one_list_does_what_its_operations_do_one_by_one(
     first: list[dict[str, object]], then: list[dict[str, object]]

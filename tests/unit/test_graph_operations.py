@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from google.cloud.firestore_v1._helpers import encode_dict
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
@@ -145,7 +145,6 @@ OPERATION = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(JSON | st.fixed_dictionaries({"operations": st.lists(OPERATION | JSON, max_size=4)}))
 def test_any_input_is_a_plan_or_a_refusal(data: object) -> None:
     try:

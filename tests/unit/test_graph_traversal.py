@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
@@ -56,7 +56,6 @@ def test_a_wrong_field_is_named(data: object, message: str) -> None:
     assert refused.value.message == message
 
 
-@settings(deadline=None)
 @given(
     JSON
     | st.fixed_dictionaries(
@@ -74,7 +73,6 @@ def test_any_input_is_a_walk_or_a_refusal(data: object) -> None:
     assert 1 <= len(asked.tasks) <= 2 * MOST_STARTS
 
 
-@settings(deadline=None)
 @given(
     st.builds(
         Task,

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak import stamp
@@ -193,7 +193,6 @@ def test_a_name_is_one_short_line_that_can_be_stored() -> None:
     assert found.currency is None
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -310,7 +309,6 @@ def test_a_policy_that_was_changed_after_it_acted_does_not_act_again() -> None:
     assert applied == []
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.builds(
@@ -351,7 +349,6 @@ def test_in_any_order_with_duplicates_each_policy_acts_once_and_the_cost_never_g
     assert standing.cost in {message.cost for message in sent if message.published_us == as_of}
 
 
-@settings(deadline=None)
 @given(st.permutations(["nov 50", "nov 100", "nov 100", "dec 50", "dec 100", "dec 100"]), st.integers(0, 6))
 def test_a_new_period_starts_afresh_and_then_the_old_one_sets_nothing_off(order: list[str], old: int) -> None:
     """The first `old` messages come in November, where those of December cannot be yet."""

@@ -134,7 +134,7 @@ def _kept(step: Step, now: Seen, known: Mapping[str, Entry], table: str, made: B
     return {"budgets": (*others, made), table: {**known, step.key: kept(made.name, adopted=adopted)}}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wishes, seen)
 def test_after_a_plan_is_carried_out_there_is_nothing_to_do(wish: Wanted, before: Seen) -> None:
     steps = plan(wish, before)
@@ -147,7 +147,7 @@ def test_after_a_plan_is_carried_out_there_is_nothing_to_do(wish: Wanted, before
     assert refusals(again) == ()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wishes, seen)
 def test_a_carried_out_plan_leaves_one_cap_a_service_and_no_alert_in_its_place(wish: Wanted, before: Seen) -> None:
     steps = plan(wish, before)
@@ -163,7 +163,7 @@ def test_a_carried_out_plan_leaves_one_cap_a_service_and_no_alert_in_its_place(w
         assert not [b for b in after.budgets if is_alert_for(one, wish, b)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wishes, seen)
 def test_what_is_neither_ours_nor_a_cap_that_is_wanted_is_never_changed(wish: Wanted, before: Seen) -> None:
     names = {cap.display_name for cap in wish.caps} | {alert.display_name for alert in wish.alerts}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cloudevents.http import CloudEvent
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak import pubsub
@@ -52,7 +52,6 @@ def test_data_that_is_no_base64_is_none(data: object) -> None:
     assert pubsub.read(in_message(data=data)).data is None
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

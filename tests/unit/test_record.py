@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.record import Bucket, Corrupt, document_id, from_us, read_bucket, to_us
+from firebreak.bucket.record import Bucket, Corrupt, document_id, from_us, read_bucket, to_us, user_key, user_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 UIDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128) | st.text(
@@ -16,14 +16,37 @@ UIDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12
 )
 
 
-@given(UIDS, UIDS)
-def test_different_uids_have_different_documents(one: str, other: str) -> None:
-    assert (document_id(one) == document_id(other)) == (one == other)
+TENANTS = st.none() | st.sampled_from(["a", "b", "_", "__a"]) | st.text("ab-%._", min_size=1, max_size=64)
+USERS = st.tuples(UIDS, TENANTS)
 
 
-@given(UIDS)
-def test_every_uid_is_a_legal_document_id(uid: str) -> None:
-    name = document_id(uid)
+@given(USERS, USERS)
+def test_different_users_have_different_documents(one: tuple[str, str | None], other: tuple[str, str | None]) -> None:
+    assert (user_key(*one) == user_key(*other)) == (one == other)
+
+
+@given(USERS)
+def test_a_key_tells_its_user(user: tuple[str, str | None]) -> None:
+    assert user_of(user_key(*user)) == user
+
+
+@pytest.mark.parametrize(
+    ("uid", "tenant", "key"),
+    [
+        ("alice", None, "alice"),
+        ("alice", "acme", "acme.alice"),
+        ("acme.alice", None, "acme%2Ealice"),
+        ("b.alice", "acme", "acme.b%2Ealice"),
+        ("alice__", "__acme", "%5F_acme.alice__"),
+    ],
+)
+def test_a_uid_is_told_apart_by_its_tenant(uid: str, tenant: str | None, key: str) -> None:
+    assert user_key(uid, tenant) == key
+
+
+@given(USERS)
+def test_every_user_is_a_legal_document_id(user: tuple[str, str | None]) -> None:
+    name = user_key(*user)
 
     assert "/" not in name
     assert name not in (".", "..")

@@ -6,10 +6,11 @@ import pytest
 
 from firebreak.errors import Misconfigured
 from firebreak.knobs import Knob
-from firebreak.settings import KNOBS, load
+from firebreak.settings import KNOBS, faults, load
 from firebreak.tiers import daily_limit
 
-GOOD = {"GCLOUD_PROJECT": "demo-x", "MAX_DAILY_TOKENS": "1000"}
+GOOD = {"GCLOUD_PROJECT": "my-app", "MAX_DAILY_TOKENS": "1000"}
+DEMO = GOOD | {"GCLOUD_PROJECT": "demo-x", "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1"}
 
 
 def wrong(env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -29,7 +30,7 @@ def test_defaults_fill_what_is_not_set() -> None:
 
 
 def test_a_missing_limit_refuses(capsys: pytest.CaptureFixture[str]) -> None:
-    assert wrong({"GCLOUD_PROJECT": "demo-x"}, capsys) == ["MAX_DAILY_TOKENS must be set"]
+    assert wrong({"GCLOUD_PROJECT": "my-app"}, capsys) == ["MAX_DAILY_TOKENS must be set"]
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1e5", "1_000", "ten", "NaN", "inf", "1.5", "٣", "9" * 400, "0x10"])
@@ -153,13 +154,27 @@ def test_all_wrong_knobs_are_named_at_once(capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_an_emulator_is_refused_outside_a_demo_project(host: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (message,) = wrong(GOOD | {"GCLOUD_PROJECT": "my-app", host: "127.0.0.1:1"}, capsys)
+    # An empty one too: the Firestore SDK takes it for an emulator's.
+    for address in ("127.0.0.1:1", ""):
+        (message,) = wrong(GOOD | {host: address}, capsys)
 
-    assert message == f"{host} is accepted only in a demo- project"
+        assert message == f"{host} is accepted only in a demo- project"
 
 
 def test_an_emulator_is_accepted_in_a_demo_project() -> None:
-    assert load(GOOD | {"GEMINI_EMULATOR_HOST": "127.0.0.1:1"}).gemini_host == "127.0.0.1:1"
+    assert load(DEMO | {"GEMINI_EMULATOR_HOST": "127.0.0.1:1"}).gemini_host == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize("host", [{}, {"FIRESTORE_EMULATOR_HOST": ""}, {"FIREBASE_AUTH_EMULATOR_HOST": "127.0.0.1:1"}])
+def test_a_demo_project_never_uses_the_real_firestore(host: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"GCLOUD_PROJECT": "demo-x"} | host, capsys)
+
+    assert message.startswith("FIRESTORE_EMULATOR_HOST must be set in a demo- project")
+    assert "start the local stack" in message
+
+
+def test_the_files_of_a_demo_project_name_no_emulator() -> None:
+    assert faults(GOOD | {"GCLOUD_PROJECT": "demo-x"}) == []
 
 
 def test_the_project_comes_from_the_platform() -> None:

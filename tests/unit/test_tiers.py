@@ -6,7 +6,7 @@ from firebreak.settings import Settings, load
 from firebreak.tiers import requests_per_hour, tier_name
 
 KNOBS = {
-    "GCLOUD_PROJECT": "demo-x",
+    "GCLOUD_PROJECT": "my-app",
     "MAX_DAILY_TOKENS": "1000",
     "TIERS": "pro=5000,free=500",
     "READ_REQUESTS_PER_HOUR": "1200,anonymous=300,pro=5000",

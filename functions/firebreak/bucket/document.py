@@ -24,7 +24,6 @@ from firebreak.bucket.record import (
     Call,
     Read,
     Status,
-    document_id,
     from_us,
     read_bucket,
     read_call,
@@ -42,9 +41,9 @@ class Commit:
 class Documents:
     """One user's bucket and calls. Every method is one RPC, bounded by `timeout_s` and never resent by the client."""
 
-    def __init__(self, client: firestore.Client, uid: str) -> None:
+    def __init__(self, client: firestore.Client, user_key: str) -> None:
         self._client = client
-        self.name = document_id(uid)
+        self.name = user_key
         """The bucket's document id."""
 
     @cached_property

@@ -21,7 +21,7 @@ class Ask:
 class Hold:
     """A call that was admitted and charged at `estimated`: it may run, and is to be settled once."""
 
-    uid: str
+    user_key: str
     request_id: str
     estimated: int
     limit: int

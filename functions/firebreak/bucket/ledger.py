@@ -42,7 +42,7 @@ class Ledger:
         monotonic = self._clock.monotonic
         self._memory = Memory(time=ServerClock(monotonic), known=KnownUsers(monotonic))
 
-    def reserve(self, uid: str, request_id: str, ask: Ask) -> Hold:
+    def reserve(self, user_key: str, request_id: str, ask: Ask) -> Hold:
         """Charge the estimate and hold the call, in one commit.
 
         Raises:
@@ -52,33 +52,33 @@ class Ledger:
             Contention: other calls of this user won each time; nothing was charged.
             StoreUnavailable: no answer; the call may stay held and charged, once, and must not run.
         """
-        return self.reservation(uid, request_id, ask).run()
+        return self.reservation(user_key, request_id, ask).run()
 
-    def check(self, uid: str, request_id: str, ask: Ask) -> None:
+    def check(self, user_key: str, request_id: str, ask: Ask) -> None:
         """Refuse as `reserve` would, for the price of two reads at most, and hold nothing.
 
         Raises:
             BucketEmpty, TooLarge, Blocked, Duplicate, StoreUnavailable: as `reserve`.
         """
-        self.reservation(uid, request_id, ask).check()
+        self.reservation(user_key, request_id, ask).check()
 
     def settle(self, hold: Hold, *, actual: int, counters: Mapping[str, int]) -> Settled:
         """Book `actual` tokens for a held call, once, however often it is sent; `counters` add to the lifetime totals.
 
         Never raises for the store: a call that cannot be booked stays held at its estimate, and an event says so.
         """
-        documents = Documents(self._client, hold.uid)
+        documents = Documents(self._client, hold.user_key)
         return Settlement(
             documents, hold, actual=actual, counters=counters, memory=self._memory, clock=self._clock
         ).run()
 
-    def overview(self, uid: str, *, limit: int, percent: int = 100) -> Overview:
+    def overview(self, user_key: str, *, limit: int, percent: int = 100) -> Overview:
         """What a user has left; costs no write.
 
         Raises:
             StoreUnavailable: no answer.
         """
-        documents = Documents(self._client, uid)
+        documents = Documents(self._client, user_key)
         try:
             read = documents.bucket(timeout_s=OVERVIEW_S)
             recent = documents.recent(RECENT, timeout_s=OVERVIEW_S)
@@ -96,7 +96,7 @@ class Ledger:
             recent=recent,
         )
 
-    def reservation(self, uid: str, request_id: str, ask: Ask) -> Reservation:
+    def reservation(self, user_key: str, request_id: str, ask: Ask) -> Reservation:
         """For who has something to do between a look at the bucket and the reserve."""
-        documents = Documents(self._client, uid)
-        return Reservation(documents, uid, request_id, ask, memory=self._memory, clock=self._clock)
+        documents = Documents(self._client, user_key)
+        return Reservation(documents, user_key, request_id, ask, memory=self._memory, clock=self._clock)

@@ -1,4 +1,4 @@
-"""What the bucket's documents hold, as values; and how a uid becomes a document's name."""
+"""What the bucket's documents hold, as values; and how a user becomes a document's name."""
 
 import math
 import re
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
+from urllib.parse import unquote
 
 from firebreak.bucket.arithmetic import DAY_US, Level, tightened
 
@@ -65,9 +66,30 @@ class Call:
     updated: datetime
 
 
-def document_id(uid: str) -> str:
-    """The uid as a document id: different uids never share one, whatever characters a custom one holds."""
-    escaped = uid.replace("%", "%25").replace("/", "%2F").replace(".", "%2E")
+def document_id(name: str) -> str:
+    """Any name as a document id: different names never share one, whatever characters they hold."""
+    return _unreserved(_escaped(name))
+
+
+def user_key(uid: str, tenant: str | None = None) -> str:
+    """The document id of a user. A uid is unique only within its tenant, so the tenant is part of it.
+
+    An escaped name holds no dot: a dot stands between tenant and uid, and is in no key of a user without a tenant.
+    """
+    return document_id(uid) if tenant is None else _unreserved(f"{_escaped(tenant)}.{_escaped(uid)}")
+
+
+def user_of(key: str) -> tuple[str, str | None]:
+    """The reverse of `user_key`: uid and tenant."""
+    tenant, dot, uid = key.rpartition(".")
+    return unquote(uid), unquote(tenant) if dot else None
+
+
+def _escaped(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F").replace(".", "%2E")
+
+
+def _unreserved(escaped: str) -> str:
     return "%5F" + escaped[1:] if _RESERVED.fullmatch(escaped) else escaped
 
 

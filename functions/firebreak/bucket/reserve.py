@@ -37,10 +37,10 @@ class Reservation:
     """One invocation of reserve: all its attempts have one holder (rule 4)."""
 
     def __init__(
-        self, documents: Documents, uid: str, request_id: str, ask: Ask, *, memory: Memory, clock: Clock
+        self, documents: Documents, user_key: str, request_id: str, ask: Ask, *, memory: Memory, clock: Clock
     ) -> None:
         self._documents = documents
-        self._uid = uid
+        self._user_key = user_key
         self._request_id = request_id
         self._ask = ask
         self._memory = memory
@@ -204,7 +204,7 @@ class Reservation:
 
     def _held(self, held_at: datetime, estimated: int, limit: int) -> Hold:
         return Hold(
-            uid=self._uid,
+            user_key=self._user_key,
             request_id=self._request_id,
             estimated=estimated,
             limit=limit,

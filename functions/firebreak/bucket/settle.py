@@ -70,7 +70,7 @@ class Settlement:
         emit(
             Event.SETTLE_FAILED,
             severity=Severity.ERROR,
-            user=pseudonym(self._hold.uid),
+            user=pseudonym(self._hold.user_key),
             request_id=self._hold.request_id,
             estimated=self._hold.estimated,
             actual=self._actual,

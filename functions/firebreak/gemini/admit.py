@@ -42,7 +42,7 @@ class Account:
     With `shadow` a limit is logged, not enforced.
     """
 
-    uid: str
+    user_key: str
     limit: int
     share: str
     percent: int = 100
@@ -61,7 +61,7 @@ class Admitted:
 def account(user: User, model: str, knobs: Settings, *, percent: int) -> Account:
     """The account of a user's call of this model, while `percent` of the daily limits hold."""
     return Account(
-        uid=user.uid,
+        user_key=user.key,
         limit=daily_limit(knobs, tier=user.tier, anonymous=user.anonymous, percent=percent),
         percent=percent,
         share=tier_name(knobs, tier=user.tier, anonymous=user.anonymous),
@@ -101,7 +101,7 @@ def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, 
     except LIMITS as refusal:
         if not payer.shadow:
             raise
-        shadowed(refusal, payer.uid)
+        shadowed(refusal, payer.user_key)
         return Admitted(hold=None, draw=None)
 
 
@@ -144,7 +144,7 @@ class _Admission:
 
     def _reserve(self, *, counted: int | None) -> Admitted:
         bound = estimate.most(self.request, self.payer.price, counted=counted)
-        reservation = self.ledger.reservation(self.payer.uid, self.request_id, self._ask(bound))
+        reservation = self.ledger.reservation(self.payer.user_key, self.request_id, self._ask(bound))
         # Whom the bucket refuses must not take the pool's tokens from others, even for long enough to be refused.
         reservation.look()
         draw = self._draw(bound)
@@ -158,7 +158,7 @@ class _Admission:
     def _count_media(self) -> int:
         """Bytes bound no picture. But nobody who cannot pay even for the answer gets a count for free."""
         least = estimate.most_of_the_answer(self.request, self.payer.price)
-        self.ledger.check(self.payer.uid, self.request_id, self._ask(least))
+        self.ledger.check(self.payer.user_key, self.request_id, self._ask(least))
         draw = self._draw(least)
         try:
             return self._count()
@@ -171,7 +171,7 @@ class _Admission:
         except (PoolEmpty, StoreUnavailable) as refusal:
             if not self.payer.shadow:
                 raise
-            shadowed(refusal, self.payer.uid)
+            shadowed(refusal, self.payer.user_key)
             return None
 
     def _give_back(self, draw: Draw | None, tokens: int) -> None:

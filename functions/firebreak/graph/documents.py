@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from google.cloud import firestore
 
-from firebreak.bucket.record import document_id
-
 UNREACHABLE = "The graph cannot be reached."
 GRAPHS = "graphs"
 
@@ -42,9 +40,9 @@ def edge(id_: str) -> Key:
     return Key(Kind.EDGE, id_)
 
 
-def graph_of(uid: str, client: firestore.Client) -> firestore.DocumentReference:
+def graph_of(user_key: str, client: firestore.Client) -> firestore.DocumentReference:
     """The document that a user's nodes and edges lie under; there is no way from one user's to another's."""
-    graph: firestore.DocumentReference = client.collection(GRAPHS).document(document_id(uid))
+    graph: firestore.DocumentReference = client.collection(GRAPHS).document(user_key)
     return graph
 
 

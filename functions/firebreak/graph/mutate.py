@@ -29,7 +29,7 @@ MOST_DOCUMENTS = 100_000
 def run(
     data: object,
     *,
-    uid: str,
+    user_key: str,
     client: firestore.Client,
     clock: Clock | None = None,
     new_id: Callable[[], str] = lambda: secrets.token_hex(10),
@@ -48,7 +48,7 @@ def run(
         MeterExceeded: the request may not read or write as much as the list mentions.
     """
     operations = parse(data, new_id)
-    mutation = Mutation(client, uid, writer=secrets.token_hex(16))
+    mutation = Mutation(client, user_key, writer=secrets.token_hex(16))
     error: Exception | None = None
     for number in Tries(RETRY_S, clock or Clock()):
         if number and not _affordable(operations):

@@ -28,9 +28,9 @@ type Write = Callable[[firestore.WriteBatch], None]
 class Mutation:
     """One request's hold on a graph; `writer` is a random value that tells its last commit from all others."""
 
-    def __init__(self, client: firestore.Client, uid: str, *, writer: str) -> None:
+    def __init__(self, client: firestore.Client, user_key: str, *, writer: str) -> None:
         self._client = client
-        self._graph = graph_of(uid, client)
+        self._graph = graph_of(user_key, client)
         self._writer = writer
         self._queue: dict[Key, Write] = {}
         self._asked: set[tuple[str, str]] = set()

@@ -10,7 +10,7 @@ from firebreak.graph.traversal import parse
 from firebreak.graph.walk import Walk
 
 
-def run(data: object, *, uid: str, client: firestore.Client) -> dict[str, Any]:
+def run(data: object, *, user_key: str, client: firestore.Client) -> dict[str, Any]:
     """Walk from `data.start`; the request's meters must be open.
 
     The result has `nodes`, `edges`, and `truncated`; if that is true `next` lists where edges were left unread, as
@@ -21,7 +21,7 @@ def run(data: object, *, uid: str, client: firestore.Client) -> dict[str, Any]:
         StoreUnavailable: no answer.
         MeterExceeded: not even the nodes to start from can be read.
     """
-    walk = Walk(client, graph_of(uid, client), parse(data))
+    walk = Walk(client, graph_of(user_key, client), parse(data))
     try:
         walk.run()
     except STORE_ERRORS as error:

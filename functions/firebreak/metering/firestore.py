@@ -1,8 +1,9 @@
 """The Firestore client of handlers: it counts on the meters of the request under way, and stops where they end."""
 
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import grpc
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_transaction import MAX_ATTEMPTS
 from google.cloud.firestore_v1.services.firestore import FirestoreClient
@@ -12,6 +13,24 @@ from google.cloud.firestore_v1.services.firestore.transports import FirestoreGrp
 from firebreak.metering.api import Api
 from firebreak.metering.batch import Batch, Transaction
 from firebreak.metering.unsupported import unsupported
+
+# gRPC waits up to 120 s between two attempts to connect, and 20 s for one that gets no answer.
+RECONNECT = [
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+]
+# An emulator's answers are as large as the real ones: the SDK's own channels have no bound either.
+ANY_SIZE = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+
+
+class Reconnecting(FirestoreGrpcTransport):
+    """The SDK's transport, whose channel is back soon after an outage."""
+
+    @classmethod
+    def create_channel(cls, *where: Any, **how: Any) -> grpc.Channel:  # noqa: ANN401 - the SDK's own
+        """As the SDK makes it; `options` are the channel's."""
+        return super().create_channel(*where, **how | {"options": [*how.get("options", ()), *RECONNECT]})
 
 
 class Metered(firestore.Client):
@@ -43,8 +62,12 @@ class Metered(firestore.Client):
 
     @cached_property
     def _wire(self) -> FirestoreClient:
-        wire: FirestoreClient = self._firestore_api_helper(FirestoreGrpcTransport, FirestoreClient, firestore_client)
+        wire: FirestoreClient = self._firestore_api_helper(Reconnecting, FirestoreClient, firestore_client)
         return wire
+
+    def _emulator_channel(self, _transport: type[FirestoreGrpcTransport]) -> grpc.Channel:
+        # The SDK makes this one past the transport.
+        return grpc.insecure_channel(self._emulator_host, options=[*ANY_SIZE, *RECONNECT])
 
     def guards(self) -> "Metered":
         """The client of the guard itself: on the same connection, counted apart and without a limit."""

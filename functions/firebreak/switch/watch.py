@@ -18,8 +18,11 @@ from firebreak.switch.state import Corrupt, State, Trip
 
 # After a failed first reading: nobody asks the store again before, however many requests come.
 RETRY_S = 1.0
-# The longest that a request waits for the reading of another thread: that one's own timeout, and a little.
-WAIT_S = RPC_S + 0.5
+# The first reading of an instance also connects to the store: on a busy machine that alone can take RPC_S, and until it
+# is done every request is refused.
+FIRST_S = 5.0
+# How much longer than its own timeout the reading of another thread is waited for.
+MARGIN_S = 0.5
 
 
 def refuse(knob: Collection[str], spends: Collection[str], *, retry_after_s: int) -> None:
@@ -67,8 +70,9 @@ class Switch:
         now = self._monotonic()
         if now >= self._due:
             # Overdue by more than a refresh takes: no request came, and what is known can be of any age.
-            waits = self._known is None or now - self._due > WAIT_S
-            if self._refreshing.acquire(timeout=WAIT_S if waits else 0):
+            wait_s = self._timeout_s + MARGIN_S
+            waits = self._known is None or now - self._due > wait_s
+            if self._refreshing.acquire(timeout=wait_s if waits else 0):
                 try:
                     if self._monotonic() >= self._due:
                         self._refresh()
@@ -79,9 +83,13 @@ class Switch:
             raise StoreUnavailable(retry_after_s=math.ceil(RETRY_S))
         return known
 
+    @property
+    def _timeout_s(self) -> float:
+        return FIRST_S if self._known is None else RPC_S
+
     def _refresh(self) -> None:
         try:
-            reading = document.read(self._client, timeout_s=RPC_S)
+            reading = document.read(self._client, timeout_s=self._timeout_s)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             if isinstance(error, Corrupt):
                 # No outage: somebody has written it so, perhaps to switch something off. Nobody passes on a guess.

@@ -35,9 +35,9 @@ def proxied(metered_at: Callable[[str], Metered], proxy: FaultProxy) -> Metered:
 
 @pytest.fixture
 def user(straight: Metered, direct: firestore.Client, uid: str) -> User:
-    return User(uid=uid, client=straight, direct=direct)
+    return User(key=uid, client=straight, direct=direct)
 
 
 @pytest.fixture
 def shaky(proxied: Metered, direct: firestore.Client, faults: FaultProxy, uid: str) -> User:
-    return User(uid=uid, client=proxied, direct=direct)
+    return User(key=uid, client=proxied, direct=direct)

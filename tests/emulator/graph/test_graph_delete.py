@@ -178,7 +178,7 @@ def test_work_without_limits_is_complete_at_once(user: User) -> None:
     user.fill(hub(2 * PAGE))
 
     with unmetered("a script of the owner's"):
-        result = mutate.run({"operations": [delete_node("hub")]}, uid=user.uid, client=user.client)
+        result = mutate.run({"operations": [delete_node("hub")]}, user_key=user.key, client=user.client)
 
     assert result["complete"]
     assert set(user.nodes()) == {"rim"}

@@ -22,7 +22,7 @@ def hurried() -> Clock:
 
 
 def somebody_else_writes(user: User) -> None:
-    other = User(uid=user.uid, client=user.client, direct=user.direct)
+    other = User(key=user.key, client=user.client, direct=user.direct)
     batch = other.direct.batch()
     version = (other.graph.get().to_dict() or {}).get("version", 0)
     batch.set(other.graph, {"version": version + 1, "writer": "other"}, merge=True)

@@ -4,6 +4,7 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
+from firebreak.bucket.record import user_key
 from firebreak.metering.firestore import Metered
 from tests.emulator.graph.user import User, delete_node, edge, hub, node
 
@@ -24,22 +25,22 @@ HOSTILE_IDS = ["../b", "a/b", ".", "..", "__a__", "", "a" * 65, "é", "a b", "no
 
 
 def test_users_whose_ids_look_alike_share_nothing(straight: Metered, direct: firestore.Client, uid: str) -> None:
-    users = [User(uid=form.format(uid), client=straight, direct=direct) for form in HOSTILE_UIDS]
+    users = [User(key=user_key(form.format(uid)), client=straight, direct=direct) for form in HOSTILE_UIDS]
     for number, user in enumerate(users):
-        user.mutate(node("a", label=user.uid), node(f"b{number}"), edge("e", "a", f"b{number}"))
+        user.mutate(node("a", label=user.key), node(f"b{number}"), edge("e", "a", f"b{number}"))
 
     for number, user in enumerate(users):
         seen = user.traverse(start=["a", *(f"b{n}" for n in range(len(users)))], direction="both")
 
         assert seen.nodes() == {"a", f"b{number}"}
-        assert seen.result["nodes"][0]["label"] == user.uid
+        assert seen.result["nodes"][0]["label"] == user.key
     for user in users[::2]:
         user.mutate(delete_node("a"))
     assert [len(user.edges()) for user in users] == [number % 2 for number in range(len(users))]
 
 
 def test_two_users_with_the_same_ids_have_two_graphs(straight: Metered, direct: firestore.Client, uid: str) -> None:
-    one, other = (User(uid=f"{uid}-{n}", client=straight, direct=direct) for n in range(2))
+    one, other = (User(key=f"{uid}-{n}", client=straight, direct=direct) for n in range(2))
     one.fill(hub(5))
     other.fill(hub(5))
 

@@ -190,7 +190,7 @@ def test_a_graph_that_is_full_takes_no_more_but_lets_go(user: User) -> None:
 
 def test_outside_a_metered_request_nothing_runs(user: User) -> None:
     with pytest.raises(NoMeter):
-        mutate.run({"operations": [node("a")]}, uid=user.uid, client=user.client)
+        mutate.run({"operations": [node("a")]}, user_key=user.key, client=user.client)
 
     assert user.nodes() == {}
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.record import document_id
 from firebreak.bucket.tries import Clock
 from firebreak.graph import mutate, traverse
 from firebreak.metering.firestore import Metered
@@ -42,7 +41,7 @@ class Answer:
 class User:
     """A user; `client` is the code's, `direct` the test's own."""
 
-    uid: str
+    key: str
     client: Metered
     direct: firestore.Client
     clock: Clock = field(default_factory=Clock)
@@ -50,17 +49,17 @@ class User:
     def mutate(self, *operations: dict[str, Any], reads: int = BUDGET, writes: int = BUDGET, **options: Any) -> Answer:
         with metered(reads=reads, writes=writes) as meters:
             data = {"operations": list(operations)}
-            result = mutate.run(data, uid=self.uid, client=self.client, clock=self.clock, **options)
+            result = mutate.run(data, user_key=self.key, client=self.client, clock=self.clock, **options)
             return Answer(result=result, reads=meters.reads.used, writes=meters.writes.used)
 
     def traverse(self, *, reads: int = BUDGET, **data: Any) -> Answer:
         with metered(reads=reads, writes=0) as meters:
-            result = traverse.run(data, uid=self.uid, client=self.client)
+            result = traverse.run(data, user_key=self.key, client=self.client)
             return Answer(result=result, reads=meters.reads.used, writes=meters.writes.used)
 
     @property
     def graph(self) -> firestore.DocumentReference:
-        return self.direct.collection("graphs").document(document_id(self.uid))
+        return self.direct.collection("graphs").document(self.key)
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         return {each.id: each.to_dict() or {} for each in self.graph.collection("nodes").stream()}

@@ -181,7 +181,7 @@ def play(
 
 
 def profile(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=examples, suppress_health_check=list(HealthCheck))
 
 
 def bounded(play: Callable[..., None], examples: int) -> None:

@@ -11,7 +11,7 @@ from google.cloud import firestore
 from firebreak import errors
 from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import document_id
+from firebreak.bucket.record import user_key
 from firebreak.events import pseudonym
 from tests.emulator.books import books
 from tests.emulator.ops.conftest import Ops, ops_at, run
@@ -311,8 +311,28 @@ def test_a_user_of_any_form_is_found(ops: Ops, calls: Ledger, direct: firestore.
 
     ops("user", "limit", strange, "700", *WHY)
 
-    assert (books(direct, strange).bucket or {})["override"] == 700
-    assert direct.collection("token_buckets").document(document_id(strange)).get().exists
+    assert (books(direct, user_key(strange)).bucket or {})["override"] == 700
+    assert direct.collection("token_buckets").document(user_key(strange)).get().exists
+
+
+def test_a_user_of_a_tenant_is_another_than_the_one_without(
+    ops: Ops, direct: firestore.Client, uid: str, records: Callable[[], list[dict[str, Any]]]
+) -> None:
+    theirs = user_key(uid, "acme")
+    Ledger(direct).reserve(uid, "r", ask(1_000))
+    Ledger(direct).reserve(theirs, "r", ask(2_000))
+
+    ops("user", "limit", uid, "700", "--tenant", "acme", *WHY)
+    shown = ops("user", "show", uid, "--tenant", "acme", "--json").data
+    limits = [(books(direct, key).bucket or {}).get("override") for key in (uid, theirs)]
+    ran = ops("user", "forget", uid, "--tenant", "acme", *WHY)
+
+    assert limits == [None, 700]
+    assert (shown["uid"], shown["tenant"], shown["pseudonym"]) == (uid, "acme", pseudonym(theirs))
+    assert shown["held"]["tokens"] == 2_000
+    assert ran.status in (0, 1)
+    assert books(direct, uid).charged == 1_000
+    assert records() == []
 
 
 def test_no_reason_may_name_the_user_for_a_record_outlives_them(ops: Ops, direct: firestore.Client, uid: str) -> None:

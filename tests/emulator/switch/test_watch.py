@@ -14,6 +14,7 @@ from google.cloud import firestore
 
 from firebreak import errors
 from firebreak.bucket.record import to_us
+from firebreak.bucket.tries import RPC_S
 from firebreak.switch import change
 from firebreak.switch.watch import Switch, refuse
 from tests.emulator.switch.hand import Hand
@@ -378,6 +379,18 @@ def test_while_one_thread_refreshes_the_others_go_on(
         answer.set()
         assert refreshing.result(10) == "switch"
     assert outcome(switch) == "switch"
+
+
+def test_a_first_reading_that_takes_long_refuses_nobody(switch: Switch, faults: FaultProxy) -> None:
+    """An instance connects with it, and a cold one on a busy machine takes its time."""
+
+    def connect() -> None:
+        threading.Event().wait(RPC_S + 0.5)
+
+    faults.plan(Fault(READ, Way.BEFORE, first=connect))
+
+    assert outcome(switch) == "ok"
+    assert faults.calls == {READ: 1}
 
 
 def test_at_the_start_all_wait_for_the_one_reading(
