@@ -8,7 +8,7 @@ import pytest
 from firebreak.errors import DeadlineExceeded, ModelInput, ModelPaused, ModelUnavailable, Refused
 from firebreak.gemini import failure
 from firebreak.gemini.failure import ModelFailure, Window
-from firebreak.gemini.windows import Windows
+from firebreak.gemini.windows import UNASKED_S, Windows
 
 
 def error(status: str = "", message: str = "", details: object = ()) -> bytes:
@@ -66,7 +66,7 @@ SORTED: dict[str, tuple[int, bytes, tuple[type[Refused], bool, bool, int | None,
         error(details=(PER_MINUTE, wait("59s"))),
         (ModelUnavailable, False, False, 59, MODEL),
     ),
-    "429 for ever": (429, error(details=(wait("999999s"),)), (ModelUnavailable, False, False, 3600, MODEL)),
+    "429 for ever": (429, error(details=(wait("999999s"),)), (ModelUnavailable, False, False, 86_400, MODEL)),
     "429 for today": (429, error(details=(PER_DAY, wait("3s"))), (ModelUnavailable, False, True, 3600, MODEL)),
     "429 without billing": (
         429,
@@ -101,7 +101,7 @@ def test_a_status_says_what_it_cost_and_whose_fault_it_is(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("duration", "seconds"),
-    [("1s", 1), ("1.000000001s", 2), ("0.4s", 1), ("0s", 1), ("3600s", 3600), ("3601s", 3600)]
+    [("1s", 1), ("1.000000001s", 2), ("0.4s", 1), ("0s", 1), ("86400s", 86_400), ("86401s", 86_400)]
     + [(wrong, 2) for wrong in ("", "5", "-5s", "1e3s", "s", "٣s", 5, None, "9" * 10 + "s", "1.s")],
 )
 def test_a_retry_info_is_rounded_up_and_bounded(duration: object, seconds: int) -> None:
@@ -175,6 +175,19 @@ def test_a_window_is_met_from_memory_until_it_is_over() -> None:
     assert windows.look("b", "a") is not None
 
     time.now += 19.5
+    assert windows.look("a") is None
+
+
+def test_a_long_window_is_told_whole_and_the_model_is_asked_again_before_its_end() -> None:
+    windows = Windows(time := Time())
+    windows.note(limited(3600), "a")
+
+    time.now += UNASKED_S - 1
+    met = windows.look("a")
+    assert met is not None
+    assert met.retry_after_s == 3600 - (UNASKED_S - 1)
+
+    time.now += 1
     assert windows.look("a") is None
 
 

@@ -28,8 +28,8 @@ DAY_TEXT = "The model's quota for today is used up: waiting a few minutes does n
 RATE_S = 2
 PAUSED_S = 60
 DAY_S = 3600
-# What is believed of a RetryInfo: a model that answers again must not stay unasked for longer.
-MOST_S = 3600
+# What is believed of a RetryInfo.
+MOST_S = 86_400
 ERROR_BYTES = 65_536
 
 

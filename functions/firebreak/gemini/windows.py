@@ -8,12 +8,16 @@ from threading import Lock
 from firebreak.gemini.failure import ModelFailure, Window
 
 ACCOUNT = ""
+# The longest that a model stays unasked: whoever pays, lifts a cap or raises a quota need not wait for the whole time
+# that was told before.
+UNASKED_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     failure: ModelFailure
     until: float
+    asked_again: float
 
 
 class Windows:
@@ -28,7 +32,8 @@ class Windows:
         """Remember a failure that is known to last; `key` is what it is about, unless it is about the account."""
         if failure.window is Window.NONE or failure.retry_after_s is None:
             return
-        known = _Known(failure=failure, until=self._monotonic() + failure.retry_after_s)
+        now, wait_s = self._monotonic(), failure.retry_after_s
+        known = _Known(failure=failure, until=now + wait_s, asked_again=now + min(wait_s, UNASKED_S))
         with self._lock:
             self._known[ACCOUNT if failure.window is Window.ACCOUNT else key] = known
 
@@ -36,7 +41,7 @@ class Windows:
         """The failure that a request would meet, with what is left of its window; None: ask."""
         with self._lock:
             now = self._monotonic()
-            self._known = {key: known for key, known in self._known.items() if known.until > now}
+            self._known = {key: known for key, known in self._known.items() if known.asked_again > now}
             met = [self._known[key] for key in (ACCOUNT, *keys) if key in self._known]
         if not met:
             return None
