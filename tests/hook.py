@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socket import create_connection, socket
 from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from urllib3 import PoolManager
 
-from firebreak.budgets.webhook import Net
+from firebreak.budgets import webhook
 
-HOST = "hooks.example.test"
-URL = f"https://{HOST}/services/T0/B0/secret"
+HOST = "localhost"
+SECRET = "services/T0/B0/secret"
 
 
 @dataclass(slots=True)
@@ -31,24 +31,15 @@ class Hook:
     certificate: Path
     got: list[dict[str, Any]] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
-    looked_up: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
 
-    def net(self, **changes: Any) -> Net:
-        """How the code under test gets here, by the name alone."""
-        ways: dict[str, Any] = {
-            "resolve": self._resolve,
-            "connect": self._connect,
-            "is_allowed": lambda address: address == "127.0.0.1",
-            "tls": lambda: ssl.create_default_context(cafile=str(self.certificate)),
-        }
-        return Net(**(ways | changes))
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self.port}/{SECRET}"
 
-    def _resolve(self, host: str) -> list[str]:
-        self.looked_up.append(host)
-        return ["127.0.0.1"]
-
-    def _connect(self, address: str) -> socket:
-        return create_connection((address, self.port), timeout=5)
+    def client(self) -> PoolManager:
+        """The client of the code under test, which trusts this server alone."""
+        return webhook.client(certificates=str(self.certificate))
 
 
 @contextmanager
@@ -63,20 +54,21 @@ def hooked(folder: Path, *, host: str = HOST) -> Iterator[Hook]:
     class Answers(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            hook.got.append({"path": self.path, "host": self.headers["Host"], "body": json.loads(body)})
+            hook.got.append({"path": self.path, "type": self.headers["Content-Type"], "body": json.loads(body)})
             status = hook.statuses.pop(0) if hook.statuses else 200
             if status == 100:
-                self._never_come_to_an_end()
+                self._go_on(b"HTTP/1.1 100 Continue\r\n\r\n")
                 return
             self.send_response(status)
-            if status in {301, 307}:
-                self.send_header("Location", f"{URL}/elsewhere")
+            for name, value in hook.headers.items():
+                self.send_header(name, value)
             self.end_headers()
+            self._go_on(b"more of a body without an end" * 1000)
 
-        def _never_come_to_an_end(self) -> None:
+        def _go_on(self, content: bytes) -> None:
             with suppress(OSError):
                 while not ended.wait(0.01):
-                    self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                    self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             return

@@ -23,7 +23,7 @@ from scripts.local.client import client_at
 from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
 from tests.fault_proxy import Fault, FaultProxy, Way, proxying
-from tests.hook import URL, Hook, hooked
+from tests.hook import Hook, hooked
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
 ATTRIBUTES = {"billingAccountId": ACCOUNT, "budgetId": BUDGET, "schemaVersion": "1.0"}
@@ -73,9 +73,8 @@ def alerting(stack: Stack, folder: Path) -> Iterator[Alerts]:
             "FUNCTION_SIGNATURE_TYPE": "cloudevent",
             "FIRESTORE_EMULATOR_HOST": proxy.address,
             "BUDGET_POLICIES": f"{ACCOUNT}/{BUDGET}: 50%=tighten(50) 100%=trip(firestore)",
-            "BUDGET_WEBHOOK_URL": URL,
+            "BUDGET_WEBHOOK_URL": hook.url,
             "TEST_DATABASE": database,
-            "HOOK_PORT": str(hook.port),
             "HOOK_CERTIFICATE": str(hook.certificate),
         }
         source = Path(__file__).parent / "alerts" / "main.py"

@@ -28,7 +28,7 @@ from firebreak.switch import change
 from scripts.local.client import client_at, metered_at
 from tests.emulator.switch.hand import Hand
 from tests.fault_proxy import Fault, FaultProxy, Way
-from tests.hook import URL, Hook, hooked
+from tests.hook import Hook, hooked
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
 OWNER = f"budget:{BUDGET}"
@@ -245,7 +245,7 @@ def test_marking_what_was_told_forgets_nothing_either(
     responder: Responder, store: firestore.Client, faults: FaultProxy, hook: Hook
 ) -> None:
     """While the first threshold is told, another instance acts on the second."""
-    told = replace(responder, webhook_url=URL, net=hook.net())
+    told = replace(responder, webhook_url=hook.url, http=hook.client())
     faults.plan(
         Fault(
             "Commit",
@@ -543,7 +543,7 @@ def test_a_trip_of_another_owner_is_left_alone(responder: Responder, store: fire
 
 
 def test_people_are_told_after_it_is_done_and_once(responder: Responder, store: firestore.Client, hook: Hook) -> None:
-    responder = replace(responder, webhook_url=URL, net=hook.net())
+    responder = replace(responder, webhook_url=hook.url, http=hook.client())
 
     for _ in range(3):
         responder.respond(message(actual=1.0, cost=101.5))
@@ -565,7 +565,7 @@ def test_people_are_told_after_it_is_done_and_once(responder: Responder, store: 
 def test_a_webhook_that_fails_is_told_again_by_the_redelivery_which_acts_no_more(
     responder: Responder, store: firestore.Client, hook: Hook
 ) -> None:
-    responder = replace(responder, webhook_url=URL, net=hook.net())
+    responder = replace(responder, webhook_url=hook.url, http=hook.client())
     hook.statuses += [500, 200, 503]
     sent = message(actual=1.0)
 
@@ -579,7 +579,7 @@ def test_a_webhook_that_fails_is_told_again_by_the_redelivery_which_acts_no_more
 def test_a_webhook_that_never_answers_is_given_up_after_an_hour_and_poisons_nothing(
     responder: Responder, store: firestore.Client, hook: Hook, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    responder = replace(responder, webhook_url=URL, net=hook.net())
+    responder = replace(responder, webhook_url=hook.url, http=hook.client())
     hook.statuses += [500] * 9
     sent = message(actual=0.5)
     with pytest.raises(NotTold):
@@ -601,7 +601,7 @@ def test_a_webhook_that_never_answers_is_given_up_after_an_hour_and_poisons_noth
 def test_what_was_told_and_could_not_be_marked_may_be_told_again_but_is_not_done_again(
     responder: Responder, store: firestore.Client, hook: Hook, faults: FaultProxy
 ) -> None:
-    responder = replace(responder, webhook_url=URL, net=hook.net())
+    responder = replace(responder, webhook_url=hook.url, http=hook.client())
     sent = message(actual=0.5)
     faults.plan(Fault("Commit", Way.BEFORE, grpc.StatusCode.PERMISSION_DENIED, skip=1))
     with pytest.raises(StoreUnavailable):
@@ -614,7 +614,7 @@ def test_what_was_told_and_could_not_be_marked_may_be_told_again_but_is_not_done
 
 
 def test_a_name_cannot_call_everybody_in_a_chat(responder: Responder, hook: Hook) -> None:
-    responder = replace(responder, webhook_url=URL, net=hook.net())
+    responder = replace(responder, webhook_url=hook.url, http=hook.client())
     fields = {"budgetDisplayName": "<!channel> & co", "costIntervalStart": START, "alertThresholdExceeded": 0.5}
     attributes = {"billingAccountId": ACCOUNT, "budgetId": OTHER}
     data = base64.b64encode(json.dumps(fields).encode()).decode()
@@ -631,7 +631,7 @@ def test_a_webhook_that_is_none_is_named_and_the_switch_is_tripped_all_the_same(
 
     assert trips(store) == {("firestore", OWNER)}
     lines = capsys.readouterr().out
-    assert "BUDGET_WEBHOOK_URL must be https, on port 443" in lines
+    assert "BUDGET_WEBHOOK_URL must be an https URL" in lines
     assert "secret" not in lines
 
 

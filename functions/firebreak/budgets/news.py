@@ -1,15 +1,16 @@
 """Telling people what was applied: by the webhook, after the commit, until it takes it or an hour has passed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.cloud import firestore
+from urllib3 import PoolManager
 
 from firebreak.bucket.arithmetic import HOUR_US
 from firebreak.bucket.tries import Clock
 from firebreak.budgets import alert, document
 from firebreak.budgets.policies import Threshold
 from firebreak.budgets.standing import Standing, Told
-from firebreak.budgets.webhook import INTERNET, Net, NotDelivered, Webhook, send
+from firebreak.budgets.webhook import NotDelivered, send
 from firebreak.events import Event, Severity, emit
 from firebreak.pubsub import Again
 
@@ -23,12 +24,12 @@ class NotTold(Again):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """Tells `webhook`, at least once, and marks what was told."""
+    """Tells the webhook, at least once, and marks what was told."""
 
     client: firestore.Client
-    webhook: Webhook
+    url: str = field(repr=False)
+    http: PoolManager = field(repr=False)
     clock: Clock
-    net: Net = INTERNET
 
     def tell(self, standing: Standing, now_us: int) -> None:
         """Tell what was not told yet, by this delivery or by an earlier one that failed.
@@ -55,7 +56,7 @@ class News:
 
     def _send(self, standing: Standing, threshold: Threshold) -> None:
         try:
-            send(self.webhook, alert.body(standing, threshold), net=self.net)
+            send(self.url, alert.body(standing, threshold), http=self.http)
         except NotDelivered as error:
             emit(
                 Event.BUDGET,
@@ -63,7 +64,7 @@ class News:
                 outcome="webhook-failed",
                 budget=standing.budget,
                 threshold=str(threshold),
-                why=error.why,
+                why=str(error),
             )
             raise NotTold from error
 

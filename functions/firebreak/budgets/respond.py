@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from google.cloud import firestore
+from urllib3 import PoolManager
 
 from firebreak.bucket.arithmetic import DAY_US
 from firebreak.bucket.tries import Clock
@@ -15,7 +16,6 @@ from firebreak.budgets.notice import NotANotice, Notice, read
 from firebreak.budgets.period import Period, containing
 from firebreak.budgets.policies import Budget
 from firebreak.budgets.standing import Decision, Outcome, Standing, decide
-from firebreak.budgets.webhook import INTERNET, Net
 from firebreak.events import Event, Field, Severity, emit, note
 from firebreak.pubsub import Message
 from firebreak.switch import change
@@ -33,7 +33,7 @@ class Responder:
     client: firestore.Client
     budgets: Mapping[str, Budget]
     webhook_url: str = field(repr=False)
-    net: Net = INTERNET
+    http: PoolManager = field(default_factory=webhook.client, repr=False)
     clock: Clock = field(default_factory=Clock)
 
     def respond(self, message: Message) -> None:
@@ -65,19 +65,19 @@ class Responder:
         self._respond(notice, budget, period)
 
     def _respond(self, notice: Notice, budget: Budget, period: Period) -> None:
-        hook = _webhook(self.webhook_url)
+        url = _webhook(self.webhook_url)
 
         def settle(timeout_s: float) -> tuple[Decision, Seen]:
             seen = document.read(self.client, budget.id, period, timeout_s=timeout_s)
-            decision = decide(seen.standing, notice, budget, period, now_us=seen.at_us, heard=hook is not None)
+            decision = decide(seen.standing, notice, budget, period, now_us=seen.at_us, heard=url is not None)
             self._commit(decision, seen, timeout_s)
             return decision, seen
 
         decision, seen = document.insist(settle, clock=self.clock, doing="notice")
         standing = decision.standing or seen.standing
         _log(decision, standing, notice, period)
-        if hook is not None and standing is not None:
-            News(client=self.client, webhook=hook, net=self.net, clock=self.clock).tell(standing, seen.at_us)
+        if url is not None and standing is not None:
+            News(client=self.client, url=url, http=self.http, clock=self.clock).tell(standing, seen.at_us)
 
     def _commit(self, decision: Decision, seen: Seen, timeout_s: float) -> None:
         after = decision.standing
@@ -97,7 +97,7 @@ class Responder:
             batch.commit(retry=None, timeout=timeout_s)
 
 
-def _webhook(url: str) -> webhook.Webhook | None:
+def _webhook(url: str) -> str | None:
     try:
         return webhook.read(url)
     except ValueError as error:

@@ -1,19 +1,16 @@
 """`on_budget_alert` as it is deployed, but for a database and a webhook of the test's own."""
 
 import os
-import socket
-import ssl
 from typing import Any
 
 from firebase_functions import options
 
+from firebreak.budgets import webhook
 from firebreak.budgets.respond import Responder
-from firebreak.budgets.webhook import Net
 from firebreak.metering.firestore import Metered
 from firebreak.pubsub import Message, on_message
 from firebreak.settings import settings
 
-PORT, CERTIFICATE = os.environ["HOOK_PORT"], os.environ["HOOK_CERTIFICATE"]
 DEPLOYED: dict[str, Any] = {"region": "us-central1", "memory": options.MemoryOption.MB_512}
 
 
@@ -23,10 +20,5 @@ def on_budget_alert(message: Message) -> None:
         client=Metered(project=settings().project, database=os.environ["TEST_DATABASE"]),
         budgets=settings().budget_policies,
         webhook_url=os.environ.get("BUDGET_WEBHOOK_URL", ""),
-        net=Net(
-            resolve=lambda _: ["127.0.0.1"],
-            connect=lambda address: socket.create_connection((address, int(PORT)), timeout=5),
-            is_allowed=lambda address: address == "127.0.0.1",
-            tls=lambda: ssl.create_default_context(cafile=CERTIFICATE),
-        ),
+        http=webhook.client(certificates=os.environ["HOOK_CERTIFICATE"]),
     ).respond(message)
