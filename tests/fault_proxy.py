@@ -1,10 +1,8 @@
-"""A gRPC proxy between the real Firestore client and the emulator: it forwards bytes, counts calls, and can fail."""
+"""The gRPC proxy between the real Firestore client and the emulator, as tests use it: it counts calls, and can fail."""
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -12,10 +10,7 @@ from typing import Any
 import grpc
 from google.cloud.firestore_v1.types import ListDocumentsResponse, RunQueryResponse
 
-SERVICE = "/google.firestore.v1.Firestore/"
-STREAMS = frozenset({"BatchGetDocuments", "RunQuery", "RunAggregationQuery", "ListDocuments"})
-FORWARDED = frozenset({"authorization", "google-cloud-resource-prefix", "x-goog-request-params"})
-FORWARD_S = 20.0
+from scripts.local.proxy import Proxy
 
 
 class Way(Enum):
@@ -47,19 +42,17 @@ class Fault:
     """Done before the call is forwarded; the call itself then does not fail."""
 
 
-class FaultProxy:
-    """Address, counters and planned faults of a running proxy."""
+class FaultProxy(Proxy):
+    """Counts what passes, and fails what is planned."""
 
     def __init__(self, target: str) -> None:
+        super().__init__(target)
         self.calls: Counter[str] = Counter()
         self.documents: Counter[str] = Counter()
         """Documents that the store sent, by method."""
-        self.address = ""
-        self._channel = grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", -1)])
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
         self._late: list[Callable[[], Any]] = []
-        self._server = grpc.server(ThreadPoolExecutor(max_workers=64), handlers=[_Handlers(self)])
 
     def plan(self, *faults: Fault) -> None:
         """Let these calls fail, in addition to those planned before."""
@@ -89,47 +82,30 @@ class FaultProxy:
             except grpc.RpcError:
                 continue
 
-    def start(self) -> None:
-        port = self._server.add_insecure_port("127.0.0.1:0")
-        self.address = f"127.0.0.1:{port}"
-        self._server.start()
-
-    def stop(self) -> None:
-        self._server.stop(grace=None).wait()
-        self._channel.close()
-
-    def serve(self, method: str, request: bytes, context: grpc.ServicerContext) -> list[bytes]:
-        """Forward one call, or fail it as planned."""
-        metadata = [(key, value) for key, value in context.invocation_metadata() if key in FORWARDED]
+    def forward(self, method: str, request: bytes, context: grpc.ServicerContext) -> list[bytes]:
+        """The emulator's messages, or the fault that is planned."""
 
         def send() -> list[bytes]:
-            if method in STREAMS:
-                stream = self._channel.unary_stream(SERVICE + method)
-                replies = list(stream(request, metadata=metadata, timeout=FORWARD_S))
-                with self._lock:
-                    self.documents[method] += sum(_documents(method, reply) for reply in replies)
-                return replies
-            return [self._channel.unary_unary(SERVICE + method)(request, metadata=metadata, timeout=FORWARD_S)]
+            replies = super(FaultProxy, self).forward(method, request, context)
+            with self._lock:
+                self.documents[method] += sum(_documents(method, reply) for reply in replies)
+            return replies
 
         fault = self._next(method, request)
-        try:
-            if fault is None:
-                return send()
-            if fault.first is not None:
-                fault.first()
-                return send()
-            if fault.way is Way.LOSE_REPLY:
-                return _broken_off(send(), fault, context)
-            if fault.way is Way.TWICE:
-                send()
-                return send()
-            if fault.way is Way.LATE:
-                with self._lock:
-                    self._late.append(send)
-        except grpc.RpcError as error:
-            context.abort(error.code(), error.details())
-        else:
-            context.abort(fault.status, f"planned: {fault.way.name}")
+        if fault is None:
+            return send()
+        if fault.first is not None:
+            fault.first()
+            return send()
+        if fault.way is Way.LOSE_REPLY:
+            return _broken_off(send(), fault, context)
+        if fault.way is Way.TWICE:
+            send()
+            return send()
+        if fault.way is Way.LATE:
+            with self._lock:
+                self._late.append(send)
+        context.abort(fault.status, f"planned: {fault.way.name}")
         raise AssertionError("abort raises")
 
     def _next(self, method: str, request: bytes) -> Fault | None:
@@ -162,25 +138,3 @@ def _documents(method: str, reply: bytes) -> int:
     if method == "ListDocuments":
         return len(ListDocumentsResponse.deserialize(reply).documents)
     return int(method == "BatchGetDocuments")
-
-
-class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc ships no types
-    def __init__(self, proxy: FaultProxy) -> None:
-        self._proxy = proxy
-
-    def service(self, handler_call_details: Any) -> grpc.RpcMethodHandler:
-        method = str(handler_call_details.method).removeprefix(SERVICE)
-        if method in STREAMS:
-            return grpc.unary_stream_rpc_method_handler(lambda r, c: iter(self._proxy.serve(method, r, c)))
-        return grpc.unary_unary_rpc_method_handler(lambda r, c: self._proxy.serve(method, r, c)[0])
-
-
-@contextmanager
-def proxying(target: str) -> Iterator[FaultProxy]:
-    """A proxy in front of the emulator at `target`, until the end of the block."""
-    proxy = FaultProxy(target)
-    proxy.start()
-    try:
-        yield proxy
-    finally:
-        proxy.stop()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.bench import edge, emulator, rate_limiter
 from scripts.bench.contender import Contender
-from scripts.bench.counting import CountingProxy, counting
+from scripts.bench.counting import CountingProxy
 from scripts.bench.figures import Results, Tally, results
 from scripts.bench.firebreak_ledger import Firebreak
 from scripts.bench.floor import Floor
@@ -47,7 +47,7 @@ def play(amount: Amount, folder: Path, say: Say) -> Results:
             _warm_up(measured, say)
             for scenario in BUCKET:
                 _measure(scenario, amount, measured, tallies, say)
-        with counting(own.firestore) as proxy, _contenders(proxy.address, packages, folder) as counted:
+        with CountingProxy(own.firestore).running() as proxy, _contenders(proxy.address, packages, folder) as counted:
             for scenario in BUCKET:
                 _count(scenario, counted, proxy, tallies, say)
         say("metered: the SDK's own client beside the metered one")

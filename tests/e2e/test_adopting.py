@@ -25,7 +25,7 @@ from scripts.local.layout import HOST, ROOT, Layout
 from scripts.local.stack import Stack
 from tests.conftest import SignedIn, StandIn
 from tests.e2e.conftest import Headers
-from tests.fault_proxy import Fault, Way, proxying
+from tests.fault_proxy import Fault, FaultProxy, Way
 
 PAGE = (ROOT / "docs" / "adopting.md").read_text()
 PARTS = Path(__file__).parent / "adopting"
@@ -91,7 +91,7 @@ def emulated(shop: Path, stack: Stack) -> Iterator[str]:
     config = json.loads(block("firebase.json")) | {"emulators": emulators | {"ui": {"enabled": False}}}
     (shop / "firebase.json").write_text(json.dumps(config))
     steps = block("emulators").replace(STANDINS, stack.standins_url.removeprefix("http://")).strip()
-    env = processes.mark(environment.scrubbed(os.environ), ROOT) | {
+    env = processes.mark(environment.scrubbed(os.environ), Layout().root) | {
         "PATH": f"{Layout().cli.parent}{os.pathsep}{os.environ['PATH']}",
         "FIRESTORE_EMULATOR_HOST": stack.firestore_host,
         "FIREBASE_AUTH_EMULATOR_HOST": stack.auth_host,
@@ -291,7 +291,7 @@ def test_the_web_client_sends_the_same_request_again_where_that_is_safe(
         matches=lambda request: b"/token_buckets/" in request,
     )
     with (
-        proxying(stack.firestore_host) as proxy,
+        FaultProxy(stack.firestore_host).running() as proxy,
         deployed("generate", stack, tmp_path / "log", env={"FIRESTORE_EMULATOR_HOST": proxy.address}) as server,
     ):
         proxy.plan(bucket)

@@ -22,7 +22,7 @@ from scripts.local import wire
 from scripts.local.client import client_at
 from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
-from tests.fault_proxy import Fault, FaultProxy, Way, proxying
+from tests.fault_proxy import Fault, FaultProxy, Way
 from tests.hook import Hook, hooked
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
@@ -68,7 +68,7 @@ class Alerts:
 @contextmanager
 def alerting(stack: Stack, folder: Path) -> Iterator[Alerts]:
     database = f"alerts-{uuid.uuid4().hex[:12]}"
-    with hooked(folder) as hook, proxying(stack.firestore_host) as proxy:
+    with hooked(folder) as hook, FaultProxy(stack.firestore_host).running() as proxy:
         env = {
             "FUNCTION_SIGNATURE_TYPE": "cloudevent",
             "FIRESTORE_EMULATOR_HOST": proxy.address,

@@ -119,10 +119,8 @@ def store(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> google_firestore.Cli
 @pytest.fixture(scope="module")
 def proxy(stack: Stack) -> Iterator[Counted]:
     wipe(stack, PROJECT)
-    proxy = Counted(stack.firestore_host)
-    proxy.start()
-    yield proxy
-    proxy.stop()
+    with Counted(stack.firestore_host).running() as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="module")

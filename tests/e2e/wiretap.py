@@ -77,22 +77,20 @@ class Tap:
 def tapping(stack: Stack) -> Iterator[Tap]:
     """A tap on Firestore, on the stand-ins, and on everything that would leave this machine."""
     outside: list[str] = []
-    firestore = Tapped(stack.firestore_host)
     handler = type("Ears", (_Ears,), {"heard": outside})
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    firestore.start()
-    env = {
-        "FIRESTORE_EMULATOR_HOST": firestore.address,
-        "HTTPS_PROXY": f"http://{HOST}:{server.server_port}",
-        "NO_PROXY": f"{HOST},localhost",
-    }
-    tap = Tap(stack=stack, firestore=firestore, outside=outside, env=env)
-    tap.heard()
     try:
-        yield tap
+        with Tapped(stack.firestore_host).running() as firestore:
+            env = {
+                "FIRESTORE_EMULATOR_HOST": firestore.address,
+                "HTTPS_PROXY": f"http://{HOST}:{server.server_port}",
+                "NO_PROXY": f"{HOST},localhost",
+            }
+            tap = Tap(stack=stack, firestore=firestore, outside=outside, env=env)
+            tap.heard()
+            yield tap
     finally:
-        firestore.stop()
         server.shutdown()
         server.server_close()
 

@@ -9,7 +9,7 @@ from firebreak.bucket.ledger import Ledger
 from scripts.local.client import client_at
 from scripts.local.stack import Stack
 from tests.emulator.shifted import Shifted
-from tests.fault_proxy import FaultProxy, proxying
+from tests.fault_proxy import FaultProxy
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def direct(firestore_host: str) -> firestore.Client:
 
 @pytest.fixture(scope="session")
 def proxy(firestore_host: str, direct: firestore.Client) -> Iterator[FaultProxy]:
-    with proxying(firestore_host) as running:
+    with FaultProxy(firestore_host).running() as running:
         yield running
 
 

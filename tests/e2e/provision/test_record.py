@@ -13,7 +13,7 @@ from scripts.provision.seen import Entry, Intent
 from scripts.provision.state import Record
 from scripts.provision.step import Kind
 from tests.e2e.provision.world import World
-from tests.fault_proxy import Fault, FaultProxy, Way, proxying
+from tests.fault_proxy import Fault, FaultProxy, Way
 
 FIELDS = {"service": "services/AEFD-7695-64FA", "scope": "gemini"}
 NAME = "billingAccounts/1/budgets/2"
@@ -21,7 +21,7 @@ NAME = "billingAccounts/1/budgets/2"
 
 @pytest.fixture
 def proxy(stack: Stack) -> Iterator[FaultProxy]:
-    with proxying(stack.firestore_host) as running:
+    with FaultProxy(stack.firestore_host).running() as running:
         yield running
 
 
