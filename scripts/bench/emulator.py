@@ -4,19 +4,17 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from scripts.local import binaries, environment, processes, wire
+from scripts.local import binaries, environment, processes, ready
 from scripts.local.layout import HOST, ROOT, Layout
 from scripts.local.stack import Stack
-from scripts.local.unavailable import Unavailable
 
 START_S = 60.0
-POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +54,11 @@ def running(folder: Path) -> Iterator[Own]:
     try:
         standins = _started(_standins(own), folder, "standins")
         firestore = _started(_firestore(own), folder, "firestore")
-        _wait(standins, f"{own.standins}/_health", folder / "standins.log")
-        _wait(firestore, f"http://{own.firestore}/", folder / "firestore.log")
+        for process, name, url in (
+            (standins, "standins", f"{own.standins}/_health"),
+            (firestore, "firestore", f"http://{own.firestore}/"),
+        ):
+            ready.poll(partial(ready.answers, url), process, name, folder / f"{name}.log", START_S)
         yield own
     finally:
         processes.end(folder)
@@ -87,13 +88,3 @@ def _started(command: list[str], folder: Path, name: str) -> subprocess.Popen[by
         return subprocess.Popen(
             command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
         )
-
-
-def _wait(process: subprocess.Popen[bytes], url: str, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
-    end = clock() + START_S
-    while clock() < end and process.poll() is None:
-        with suppress(OSError):
-            wire.call("GET", url)
-            return
-        time.sleep(POLL_S)
-    raise Unavailable(f"{url} did not answer; the end of its log:\n{log.read_text(errors='replace')[-2000:]}")

@@ -4,19 +4,20 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from scripts.local import environment
+from scripts.local import environment, ready
 from scripts.local.dotenv import dotenv
 from scripts.local.layout import HOST, ROOT, Layout
 from scripts.local.stack import Stack
 
 FUNCTIONS = ROOT / "functions"
-START_S = 30.0
+# As long as a machine that does much else may take.
+START_S = 300.0
 # Of every function that was served in this run, for the test that looks into all of them.
 LOGS: list[Path] = []
 
@@ -80,7 +81,7 @@ def deployed(
         )
     server = Deployed(url=f"http://{HOST}:{port}", log_file=log_file, process=process)
     try:
-        _wait(server)
+        ready.poll(partial(_listens, port), process, target, log_file, START_S)
         yield server
     finally:
         with suppress(ProcessLookupError):
@@ -88,12 +89,8 @@ def deployed(
         process.wait()
 
 
-def _wait(server: Deployed) -> None:
-    end = time.monotonic() + START_S
-    while time.monotonic() < end and server.process.poll() is None:
-        with suppress(OSError):
-            # It listens once the function has loaded; a request would leave an audit event.
-            socket.create_connection((HOST, int(server.url.rsplit(":", 1)[1]))).close()
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the function did not start:\n{server.log[-2000:]}")
+def _listens(port: int) -> bool:
+    """Whether the function has loaded; a request would leave an audit event."""
+    with suppress(OSError), socket.create_connection((HOST, port)):
+        return True
+    return False

@@ -14,8 +14,8 @@ from scripts.local.progress import Say
 from scripts.local.unavailable import Unavailable
 from scripts.local.wire import Answer, call
 
-_POLL_S = 0.2
-_FIRST_ANSWER_S = 60
+_POLL_S = 0.05
+_FIRST_ANSWER_S = 300
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _BROKEN = "Failed to load function definition from source"
 _LOADED = "All emulators ready"
@@ -33,10 +33,10 @@ def wait_for_standins(layout: Layout, process: subprocess.Popen[bytes], *, withi
         Unavailable: they ended, or did not answer in time.
     """
     url = f"http://{layout.address('stand-ins')}/_health"
-    _poll(lambda: answers(url), process, "the stand-ins", layout.standins_log, within_s)
+    poll(lambda: answers(url), process, "the stand-ins", layout.standins_log, within_s)
 
 
-def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Say, *, within_s: float = 180) -> None:
+def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Say, *, within_s: float = 600) -> None:
     """Wait until the emulators answer and, if the functions are among them, every function has started once.
 
     Raises:
@@ -46,9 +46,9 @@ def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Sa
     log = layout.firebase_log
     for name in layout.only:
         say(f"waiting for {name}")
-        _poll(partial(answers, f"http://{layout.address(name)}"), process, name, log, within_s)
+        poll(partial(answers, f"http://{layout.address(name)}"), process, name, log, within_s)
     say("waiting for everything to load")
-    _poll(partial(_loaded, log), process, "the emulators", log, within_s)
+    poll(partial(_loaded, log), process, "the emulators", log, within_s)
     if "functions" in layout.only:
         urls = _callables(layout)
         if not urls:
@@ -60,7 +60,7 @@ def wait_for_emulators(layout: Layout, process: subprocess.Popen[bytes], say: Sa
 def _start_each(urls: list[str], process: subprocess.Popen[bytes], log: Path) -> None:
     pool = ThreadPoolExecutor(max_workers=2)
     try:
-        waits = [pool.submit(_poll, partial(_serves, url), process, url, log, _FIRST_ANSWER_S) for url in urls]
+        waits = [pool.submit(poll, partial(_serves, url), process, url, log, _FIRST_ANSWER_S) for url in urls]
         for wait in waits:
             wait.result()
     finally:
@@ -68,7 +68,12 @@ def _start_each(urls: list[str], process: subprocess.Popen[bytes], log: Path) ->
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _poll(there: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: Path, within_s: float) -> None:
+def poll(there: Callable[[], bool], process: subprocess.Popen[bytes], what: str, log: Path, within_s: float) -> None:
+    """Wait until it is there.
+
+    Raises:
+        Unavailable: the process ended, or it is not there in time; with the end of its log.
+    """
     deadline = time.monotonic() + within_s
     while not there():
         if process.poll() is not None:
