@@ -88,10 +88,13 @@ def _in_cache(name: str, env: Mapping[str, str], root: Path) -> Path:
 
 
 def _cloud_cli(env: Mapping[str, str]) -> Path | None:
-    """The folder of an installed Google Cloud CLI, as it says itself."""
+    """The folder of an installed Google Cloud CLI: where its command is, or as it says itself, which takes seconds."""
     gcloud = shutil.which("gcloud", path=env.get("PATH"))
     if gcloud is None:
         return None
+    folder = Path(gcloud).resolve().parents[1]
+    if (folder / "platform").is_dir():
+        return folder
     ask = [gcloud, "info", "--format=value(installation.sdk_root)"]
     answer = subprocess.run(ask, env=dict(env), capture_output=True, text=True, check=False, timeout=60)
     return Path(answer.stdout.strip()) if answer.returncode == 0 and answer.stdout.strip() else None

@@ -59,7 +59,7 @@ def a_cloud_cli(folder: Path) -> Path:
     """A Google Cloud CLI with both emulators; returns the folder that has `gcloud`."""
     a_jar(folder / "platform/cloud-firestore-emulator/cloud-firestore-emulator.jar")
     a_script(folder / "platform/pubsub-emulator/bin/cloud-pubsub-emulator")
-    return a_script(folder / "bin/gcloud", f"echo {folder}").parent
+    return a_script(folder / "bin/gcloud", "exit 1").parent
 
 
 def test_nothing_found_leaves_the_download_to_the_cli(find: Callable[..., dict[str, str]]) -> None:
@@ -93,8 +93,20 @@ def test_the_cache_wins_over_an_installed_cloud_cli(find: Callable[..., dict[str
     assert not find(PATH=gcloud, FIREBASE_EMULATORS_PATH=tmp_path / "cache").keys() & {FIRESTORE, PUBSUB}
 
 
-def test_an_installed_cloud_cli_is_asked_where_it_is(find: Callable[..., dict[str, str]], tmp_path: Path) -> None:
-    found = find(PATH=a_cloud_cli(tmp_path / "sdk"))
+@pytest.mark.parametrize("way", ["its own folder", "a link", "a script"])
+def test_an_installed_cloud_cli_is_found_however_its_command_is_reached(
+    find: Callable[..., dict[str, str]], tmp_path: Path, way: str
+) -> None:
+    command = a_cloud_cli(tmp_path / "sdk") / "gcloud"
+    if way != "its own folder":
+        beside = tmp_path / "bin" / "gcloud"
+        a_script(beside, f"echo {tmp_path / 'sdk'}")
+        if way == "a link":
+            beside.unlink()
+            beside.symlink_to(command)
+        command = beside
+
+    found = find(PATH=command.parent)
 
     assert found[FIRESTORE].startswith(str(tmp_path / "sdk/platform"))
     assert found[PUBSUB].startswith(str(tmp_path / "sdk/platform"))
