@@ -5,7 +5,7 @@ LOCK := $(UV) pip compile -q pyproject.toml --python-version 3.13 --universal --
 export PYTHONPATH := functions:.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint check-long bench provision serve record docs lock deploy clean
+.PHONY: help setup demo test-unit test check lint check-long bench provision serve record docs lock deploy clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,9 @@ setup: ## Install what the others need; they all do it first
 
 demo: setup ## A bot, a runaway, a normal user and an overspent budget on the local stack (REAL=1: the real Gemini, costs money)
 	@$(PYTHON) -m scripts.demo $(if $(REAL),--real)
+
+test-unit: setup ## The tests that need no emulator, in seconds
+	@$(PYTHON) -m pytest -q tests/unit tests/simulated
 
 test: setup ## All tests, against the official emulators
 	@$(PYTHON) -m pytest

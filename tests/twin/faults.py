@@ -7,7 +7,8 @@ from typing import Any
 
 from google.api_core.exceptions import GoogleAPICallError, from_grpc_status
 
-from tests.fault_proxy import STREAMS, Fault, Way
+from scripts.local.proxy import STREAMS
+from tests.fault_proxy import Fault, Way
 from tests.twin.wire import Rpc
 
 
