@@ -76,7 +76,7 @@ def of_project(project: str) -> list[str]:
     found = read(ROOT / "functions", project)
     if faults := wrong(ROOT / "functions", found):
         return [f"what a day can cost is not told, functions/.env is wrong: {'; '.join(faults)}"]
-    return of_settings(load({**found.values, "GCLOUD_PROJECT": found.project}))
+    return of_settings(load({**found.values, "GCLOUD_PROJECT": found.project}, connects=False))
 
 
 if __name__ == "__main__":

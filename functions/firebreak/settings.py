@@ -296,15 +296,17 @@ def readable_from() -> tuple[str, ...]:
         return ("*",)
 
 
-def load(env: Mapping[str, str]) -> Settings:
+def load(env: Mapping[str, str], *, connects: bool = True) -> Settings:
     """Check every knob in `env`; one that is wrong refuses, and the event names it.
+
+    `connects` False: only to look at, by a tool that has an address of its own for Firestore.
 
     Raises:
         Misconfigured: at least one knob is wrong.
     """
     values, wrong = _read(env)
     project = _project(env)
-    if project.startswith(DEMO) and not env.get(FIRESTORE_HOST):
+    if connects and project.startswith(DEMO) and not env.get(FIRESTORE_HOST):
         wrong.append(
             f"{FIRESTORE_HOST} must be set in a demo- project, else it would use the real Firestore: start the "
             "local stack, or deploy to a project whose id does not begin with demo-"

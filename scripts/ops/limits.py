@@ -1,12 +1,11 @@
 """How many tokens a day a user may have, as far as the settings tell without the user's sign-in."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Level, tightened
-from firebreak.settings import FIRESTORE_HOST, Settings, load
+from firebreak.settings import Settings, load
 from scripts.local.dotenv import read, wrong
 from scripts.local.layout import ROOT
 from scripts.ops.failure import NotDone
@@ -56,8 +55,7 @@ def settings(project: str) -> Settings:
     found = read(FUNCTIONS, project)
     if faults := wrong(FUNCTIONS, found):
         raise NotDone(f"functions/.env: {'; '.join(faults)}")
-    host = os.environ.get(FIRESTORE_HOST)
-    return load({**found.values, "GCLOUD_PROJECT": found.project} | ({FIRESTORE_HOST: host} if host else {}))
+    return load({**found.values, "GCLOUD_PROJECT": found.project}, connects=False)
 
 
 def settings_if_right(project: str, say: Callable[[str], None]) -> Settings | None:

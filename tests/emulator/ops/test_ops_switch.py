@@ -59,10 +59,7 @@ def test_a_change_is_signed_by_who_is_logged_in(ops: Ops, direct: firestore.Clie
     assert last_change(direct)["by"] == getpass.getuser()
 
 
-def test_show_has_every_trip_and_tightening(
-    ops: Ops, switch: firestore.DocumentReference, firestore_host: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FIRESTORE_EMULATOR_HOST", firestore_host)
+def test_show_has_every_trip_and_tightening(ops: Ops, switch: firestore.DocumentReference) -> None:
     budget_trips(switch)
     ops("switch", "trip", "--scope", "firestore", "--reason", WHY, "--for", "2h")
     ops("switch", "tighten", "--percent", "50", "--reason", WHY)
