@@ -134,11 +134,14 @@ class Guard:
             try:
                 # The layers are passed while the request can be read; from here on the server steps, or closes.
                 yield b""
-                yield from events
+                # By hand: a handler that fails as it is closed would be answered, where nobody can be.
+                for event in events:  # noqa: UP028
+                    yield event
                 audit.setdefault("outcome", "ok")
             except GeneratorExit:
                 # Of a refusal, whose client often does not wait for it, the reason stays.
                 audit.setdefault("outcome", "left")
+                _close(events)
                 raise
             except Exception as error:  # noqa: BLE001 - the edge, as above
                 yield streaming.event(_error(_refusal(error, audit, meters)))
@@ -147,6 +150,13 @@ class Guard:
         result = yield from streaming.messages(self.handler(call))
         meters.check()
         yield streaming.event({"result": result})
+
+
+def _close(events: Generator[bytes]) -> None:
+    try:
+        events.close()
+    except Exception as error:  # noqa: BLE001 - the edge: nobody is left to tell but the log
+        unhandled(error)
 
 
 def _only(event: bytes) -> Generator[bytes]:
