@@ -24,8 +24,9 @@ __all__ = ["Call", "guarded"]
 
 type Handler = Callable[[Call], Any]
 
-# More bytes of header names than any browser asks for.
-MAX_ASKED = 2_048
+# What CORS repeats of a request, and more bytes of it than any browser sends.
+REPEATED = ("Origin", "Access-Control-Request-Headers")
+MAX_REPEATED = 2_048
 
 
 def guarded(
@@ -70,8 +71,8 @@ def guarded(
 
         @functools.wraps(locked)
         def view(request: flask.Request) -> flask.Response:
-            # CORS repeats the headers that a preflight asks for, in time and answer longer than the question.
-            if len(request.headers.get("Access-Control-Request-Headers", "")) > MAX_ASKED:
+            # CORS repeats them in time and answer longer than the question.
+            if sum(len(request.headers.get(name, "")) for name in REPEATED) > MAX_REPEATED:
                 return guard.serve(request)
             cors = flask_cors.cross_origin(
                 methods="POST",
@@ -133,10 +134,14 @@ class Guard:
             try:
                 # The layers are passed while the request can be read; from here on the server steps, or closes.
                 yield b""
-                yield from events
+                # By hand: a handler that fails as it is closed would be answered, where nobody can be.
+                for event in events:  # noqa: UP028
+                    yield event
                 audit.setdefault("outcome", "ok")
             except GeneratorExit:
-                audit["outcome"] = "left"
+                # Of a refusal, whose client often does not wait for it, the reason stays.
+                audit.setdefault("outcome", "left")
+                _close(events)
                 raise
             except Exception as error:  # noqa: BLE001 - the edge, as above
                 yield streaming.event(_error(_refusal(error, audit, meters)))
@@ -145,6 +150,13 @@ class Guard:
         result = yield from streaming.messages(self.handler(call))
         meters.check()
         yield streaming.event({"result": result})
+
+
+def _close(events: Generator[bytes]) -> None:
+    try:
+        events.close()
+    except Exception as error:  # noqa: BLE001 - the edge: nobody is left to tell but the log
+        unhandled(error)
 
 
 def _only(event: bytes) -> Generator[bytes]:

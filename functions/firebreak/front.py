@@ -28,8 +28,10 @@ class Front:
 
     def __call__(self, environ: Environ, start_response: "StartResponse") -> Iterable[bytes]:
         # A callable has one address; of other paths the framework redirects some, and answers some in HTML.
-        environ["PATH_INFO"] = "/"
-        environ.pop("HTTP_UPGRADE", None)
+        environ |= {"PATH_INFO": "/", "SCRIPT_NAME": ""}
+        # And what the framework cannot read as a host it refuses in HTML.
+        for name in ("HTTP_HOST", "HTTP_UPGRADE"):
+            environ.pop(name, None)
         incoming = Incoming.take(environ)
         answer: _Answer | None = getattr(start_response, "__self__", None)
         connection = incoming.connection

@@ -10,7 +10,8 @@ from firebreak.gemini.prices import BELIEVABLE, EVEN, ONE, Price, Weights
 # With more, a microsecond would buy whole tokens, and the bucket counts in both.
 MOST_TOKENS = 10**10
 MOST_REQUESTS = 10**6
-_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
+# As browsers send it; CORS would take other characters as a pattern.
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?")
 _KINDS = frozenset({"prompt", "output", "thought", "cached", "tool"})
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 _APP_ID = re.compile(r"[0-9]+:[0-9]+:(web|ios|android):[0-9a-zA-Z]+")

@@ -21,6 +21,8 @@ from firebreak.switch.watch import refuse
 # Where the SDK's verified request waits for us in the WSGI environment of its one request.
 VERIFIED = "firebreak.verified"
 EMPTY_BODY = b'{"data":null}'
+# Of calls that only read, the bodies are there at once: a few at a time of one user pass without one being refused.
+BODY_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ class Layers:
             self._seat(user, knobs, slot)
         with _in_shadow(user, knobs):
             self._count(user, knobs)
-        data = shape.read(request, max_bytes=knobs.max_body_bytes)
+        data = self._read(request, user, knobs, slot)
         self._allow(meters, knobs)
         streams = streaming.wanted(request)
         return Call(data=data, user=user, app_id=app_id, streaming=streams, settings=knobs, percent=percent)
@@ -105,7 +107,7 @@ class Layers:
             raise SignInRequired
 
     def _seat(self, user: attest.User, knobs: Settings, slot: Slot) -> None:
-        """A thread for the user; what only reads is over soon, and takes none."""
+        """A thread for the user; what only reads is over soon once its body is there, and takes none for longer."""
         if self.requests == "write":
             slot.take(user.key, most=tiers.threads(knobs))
 
@@ -113,6 +115,16 @@ class Layers:
         """The hourly requests of the user."""
         limit = tiers.requests_per_hour(knobs, self.requests, tier=user.tier, anonymous=user.anonymous)
         wiring.rate().take(user.key, self.requests, limit)
+
+    def _read(self, request: flask.Request, user: attest.User, knobs: Settings, slot: Slot) -> Any:  # noqa: ANN401
+        """The body, for which a thread may have to wait as long as the client likes to send."""
+        if self.requests == "write":
+            return shape.read(request, max_bytes=knobs.max_body_bytes)
+        with _in_shadow(user, knobs):
+            slot.take(user.key, most=tiers.threads(knobs), wait_s=BODY_WAIT_S)
+        data = shape.read(request, max_bytes=knobs.max_body_bytes)
+        slot.leave()
+        return data
 
     def _allow(self, meters: Meters, knobs: Settings) -> None:
         """The documents that the handler may read and write; until here it was none."""

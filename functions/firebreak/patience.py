@@ -25,10 +25,10 @@ class _Watch:
 
     def add(self, connection: socket.socket, deadline: float) -> None:
         with self._changed:
-            self._deadlines[connection] = deadline
             if not self._running:
-                self._running = True
                 Thread(target=self._run, daemon=True, name="firebreak-patience").start()
+                self._running = True
+            self._deadlines[connection] = deadline
             self._changed.notify()
 
     def remove(self, connection: socket.socket) -> None:

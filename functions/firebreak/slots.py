@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic, sleep
 
 from firebreak.errors import Contention
 
 RETRY_AFTER_S = 2
+# How often a request that waits for a thread of its user looks for one.
+LOOK_S = 0.01
 
 
 class Slot:
@@ -15,13 +18,21 @@ class Slot:
     def __init__(self, slots: "Slots") -> None:
         self._slots = slots
 
-    def take(self, user_key: str, *, most: int) -> None:
-        """Hold one of the `most` threads that this user may hold at once.
+    def take(self, user_key: str, *, most: int, wait_s: float = 0.0) -> None:
+        """Hold one of the `most` threads that this user may hold at once, if need be after `wait_s`.
 
         Raises:
             Contention: the user holds them all.
         """
-        self._slots.take(self, user_key, most=most)
+        end = monotonic() + wait_s
+        while not self._slots.take(self, user_key, most=most):
+            if monotonic() >= end:
+                raise Contention(retry_after_s=RETRY_AFTER_S)
+            sleep(LOOK_S)
+
+    def leave(self) -> None:
+        """Hold none from here on."""
+        self._slots.leave(self)
 
 
 class Slots:
@@ -38,15 +49,20 @@ class Slots:
         try:
             yield slot
         finally:
-            # Atomic, and without the lock: a stream that nobody closed ends in the garbage collector, on any thread.
-            self._held.pop(slot, None)
+            self.leave(slot)
 
-    def take(self, slot: Slot, user_key: str, *, most: int) -> None:
-        """See `Slot.take`."""
+    def take(self, slot: Slot, user_key: str, *, most: int) -> bool:
+        """Give the slot one of the user's threads; False: they are all held."""
         with self._taking:
-            if list(self._held.values()).count(user_key) >= most:
-                raise Contention(retry_after_s=RETRY_AFTER_S)
-            self._held[slot] = user_key
+            free = list(self._held.values()).count(user_key) < most
+            if free:
+                self._held[slot] = user_key
+            return free
+
+    def leave(self, slot: Slot) -> None:
+        """See `Slot.leave`."""
+        # Atomic, and without the lock: a stream that nobody closed ends in the garbage collector, on any thread.
+        self._held.pop(slot, None)
 
     def __len__(self) -> int:
         return len(self._held)

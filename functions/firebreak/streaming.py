@@ -89,6 +89,10 @@ class Confined:
         """What the server calls at the end, and when the client is gone: whatever is open in the generator ends."""
         self._context.run(self._steps.close)
 
+    def __del__(self) -> None:
+        # Of an answer that never reached the server: what the collector would end elsewhere, without meters.
+        self.close()
+
 
 def response(steps: Generator[bytes]) -> flask.Response:
     """Send `steps` as they are yielded. The first, which is empty, runs now, while the request can be read."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scripts.local.deployed import Deployed, deployed
 from scripts.local.stack import Stack
 from tests.conftest import StandIn
 from tests.e2e.streams import streaming
+from tests.e2e.test_hostile import connected, head, rest
 
 THREADS, SHARE = 8, 4
 HELLO = {"prompt": "hi", "maxOutputTokens": 100}
@@ -43,12 +45,18 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def warm(post: Post, server: Deployed, uid: str) -> bool:
+    """Whether the instance has reached the store: a cold one may find it too slow on a busy machine."""
+    return post(server, f"{uid}-first", {}).status != HTTPStatus.SERVICE_UNAVAILABLE
+
+
 def test_another_user_is_answered_while_one_user_holds_their_half(
     stack: Stack, post: Post, uid: str, gemini: StandIn, tmp_path: Path
 ) -> None:
     gemini.script(*[SLOW] * SHARE, {"text": "quick"})
     with ThreadPoolExecutor(THREADS) as pool:
         with deployed("generate", stack, tmp_path / "log", env={"SWITCH_TTL_S": "300"}) as server:
+            until(lambda: warm(post, server, uid))
             runaway = [pool.submit(post, server, uid) for _ in range(THREADS)]
             until(lambda: sum(call.done() for call in runaway) == THREADS - SHARE)
             refused = [call.result() for call in runaway if call.done()]
@@ -90,11 +98,24 @@ def test_streams_hold_it_until_they_are_left(
 
 
 def test_what_only_reads_is_not_counted(stack: Stack, post: Post, uid: str, tmp_path: Path) -> None:
-    env = {"USER_THREADS_PERCENT": "1"}
-    with deployed("usage", stack, tmp_path / "log", env=env) as server, ThreadPoolExecutor(THREADS) as pool:
+    with deployed("usage", stack, tmp_path / "log") as server, ThreadPoolExecutor(THREADS) as pool:
         calls: list[Future[wire.Answer]] = [pool.submit(post, server, uid, {}) for _ in range(THREADS)]
 
     assert {call.result().status for call in calls} == {200}
+
+
+def test_what_only_reads_holds_no_more_while_its_body_comes(stack: Stack, post: Post, uid: str, tmp_path: Path) -> None:
+    """One user who sends headers and then waits: the rest of the threads stay for everybody else."""
+    silent = head(Content_Length=9, **tokens.headers(stack.standins_url, uid))
+    with deployed("usage", stack, tmp_path / "log") as server, ExitStack() as open_still:
+        until(lambda: warm(post, server, uid))
+        clients = [open_still.enter_context(connected(server)) for _ in range(THREADS)]
+        for client in clients:
+            client.sendall(silent)
+        answers = [rest(client) for client in clients]
+
+    assert sum(b'"reason":"contention"' in answer for answer in answers) == THREADS - SHARE
+    assert sum(b'"reason":"shape"' in answer for answer in answers) == SHARE
 
 
 def test_shadow_mode_lets_it_pass_and_logs_it(

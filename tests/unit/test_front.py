@@ -9,6 +9,7 @@ from typing import Any
 
 import flask
 import pytest
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from firebreak import patience
 from firebreak.front import Front, stand_before
@@ -111,6 +112,16 @@ def test_a_silent_client_does_not_wait_for_ever(ends: tuple[socket.socket, socke
     assert ends[0].gettimeout() == patience.SILENCE_S
 
 
+@pytest.mark.parametrize("host", ["a..b", ".", "a" * 64 + ".com", "xn--" + "a" * 70])
+def test_a_host_that_the_framework_refuses_is_the_functions_all_the_same(host: str) -> None:
+    app = flask.Flask("generate")
+    app.add_url_rule("/", view_func=lambda: "answered")
+    app.wsgi_app = Front(app.wsgi_app)  # type: ignore[method-assign]
+    made = EnvironBuilder().get_environ() | {"HTTP_HOST": host, "SCRIPT_NAME": "/x", "PATH_INFO": "/y"}
+
+    assert run_wsgi_app(app, made)[1] == "200 OK"
+
+
 def test_another_server_than_gunicorn_is_left_alone() -> None:
     steps = Front(refuses)({"CONTENT_LENGTH": "4", "wsgi.input": io.BytesIO(b"body")}, lambda *_: None)  # type: ignore[arg-type]
 
@@ -145,6 +156,24 @@ def test_a_client_that_sends_for_ever_is_hung_up_on(ends: tuple[socket.socket, s
     patience.hang_up(server)
     server.close()
     sending.join()
+
+
+def test_a_watch_that_could_not_start_starts_with_the_next_client(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = patience._Watch()
+
+    def no_thread(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(patience, "Thread", no_thread)
+        with pytest.raises(RuntimeError):
+            watch.add(ends[0], 0.0)
+    watch.add(ends[0], 0.0)
+
+    ends[0].settimeout(30)
+    assert ends[0].recv(1) == b""
 
 
 def test_a_client_that_is_gone_is_hung_up_on(ends: tuple[socket.socket, socket.socket]) -> None:

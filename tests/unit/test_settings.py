@@ -83,6 +83,30 @@ def test_a_tier_that_no_claim_can_choose_is_refused_and_the_right_knob_named(
     assert wrong(GOOD | {"TIERS": f"pro=9000,{name}=0"}, capsys) == [f"TIERS must not name {name!r}: that is {knob}"]
 
 
+@pytest.mark.parametrize(
+    "text", ["https://(", "https://[a", "https://*", "https://*.app.example", "https://a?", "https://"]
+)
+def test_an_origin_that_cors_would_take_as_a_pattern_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (message,) = wrong(GOOD | {"ALLOWED_ORIGINS": text}, capsys)
+
+    assert message.startswith("ALLOWED_ORIGINS must hold origins")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "https://app.example",
+        "http://localhost:5000",
+        "capacitor://localhost",
+        "chrome-extension://abc",
+        "https://a,https://b",
+    ],
+)
+def test_an_origin_as_browsers_send_it_is_taken(text: str) -> None:
+    assert load(GOOD | {"ALLOWED_ORIGINS": text}).allowed_origins == tuple(text.split(","))
+
+
 @pytest.mark.parametrize("text", ["pro", "pro=", "=5", "pro=5,pro=6", "pro=x", "pro=-1"])
 def test_a_malformed_tier_refuses(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (message,) = wrong(GOOD | {"TIERS": text}, capsys)

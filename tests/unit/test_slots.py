@@ -54,6 +54,41 @@ def test_it_is_given_back_however_the_request_ends(error: type[BaseException]) -
     assert len(slots) == 0
 
 
+def test_a_thread_that_is_left_can_be_taken_before_the_request_ends() -> None:
+    slots = Slots()
+    with slots.lease() as held, slots.lease() as other:
+        held.take("ann", most=1)
+        held.leave()
+
+        other.take("ann", most=1)
+
+        assert len(slots) == 1
+    assert len(slots) == 0
+
+
+def test_who_waits_gets_the_thread_that_is_left() -> None:
+    slots = Slots()
+    with slots.lease() as held, slots.lease() as waiting, ThreadPoolExecutor() as pool:
+        held.take("ann", most=1)
+        taking = pool.submit(waiting.take, "ann", most=1, wait_s=300)
+        held.leave()
+
+        taking.result()
+
+        assert len(slots) == 1
+
+
+def test_who_waited_in_vain_is_refused() -> None:
+    slots = Slots()
+    with slots.lease() as held, slots.lease() as waiting:
+        held.take("ann", most=1)
+
+        with pytest.raises(Contention):
+            waiting.take("ann", most=1, wait_s=0.05)
+
+        assert len(slots) == 1
+
+
 def test_a_request_that_took_none_gives_none_back() -> None:
     slots = Slots()
     with slots.lease() as held:

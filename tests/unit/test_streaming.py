@@ -1,6 +1,7 @@
 """The callable protocol as server-sent events, byte by byte."""
 
 import contextvars
+import gc
 from collections.abc import Generator
 from typing import Any
 
@@ -181,6 +182,22 @@ def test_a_stream_keeps_its_context_whoever_steps_and_closes_it() -> None:
     assert first == b"b"
     assert seen == ["the stream", "the stream"]
     assert WHO.get() == "the server"
+
+
+def test_a_stream_that_nobody_reads_or_closes_ends_in_its_context_too() -> None:
+    seen = []
+
+    def steps() -> Generator[bytes]:
+        WHO.set("the stream")
+        try:
+            yield b""
+        finally:
+            seen.append(WHO.get())
+
+    streaming.response(steps())
+    gc.collect()
+
+    assert seen == ["the stream"]
 
 
 def test_a_stream_has_run_to_its_first_step_when_the_response_is_made() -> None:
