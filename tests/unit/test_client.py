@@ -7,6 +7,7 @@ import socketserver
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -203,7 +204,7 @@ def test_after_a_pause_is_known_nothing_is_sent() -> None:
             with pytest.raises(ModelFailure):
                 gemini.count(HI, deadline_s=DEADLINE_S)
         with pytest.raises(ModelFailure) as caught:
-            gemini.look("another-model")
+            gemini.look(replace(HI, model="another-model"))
 
     assert (caught.value.refusal, len(server.asked)) == (ModelPaused, 1)
 
@@ -213,4 +214,33 @@ def test_a_limit_on_counting_is_none_on_answers() -> None:
         with pytest.raises(ModelFailure):
             gemini.count(HI, deadline_s=DEADLINE_S)
 
-        gemini.look(HI.model)
+        gemini.look(HI)
+
+
+SEARCHING = replace(HI, tools=({"googleSearch": {}}, {"functionDeclarations": []}))
+QUOTES = b'{"error": {"message": "No access to fileSearchStores/spend cap"}}'
+
+
+@pytest.mark.parametrize("refusal", [(b"", 429), (QUOTES, 403), (b"", 402)], ids=["limit", "quoted words", "unpaid"])
+def test_what_a_paid_tool_is_refused_stops_that_tool_alone(refusal: tuple[bytes, int]) -> None:
+    with serving(http(*refusal)) as (gemini, server):
+        with pytest.raises(ModelFailure):
+            gemini.generate(SEARCHING, deadline_s=DEADLINE_S)
+        with pytest.raises(ModelFailure):
+            gemini.look(SEARCHING)
+
+        gemini.look(HI)
+        gemini.look(replace(HI, tools=({"functionDeclarations": []},)))
+
+    assert len(server.asked) == 1
+
+
+def test_what_the_model_alone_is_refused_stops_its_tools_too() -> None:
+    with serving(http(b"", 402)) as (gemini, _):
+        with pytest.raises(ModelFailure):
+            gemini.generate(replace(HI, tools=({"functionDeclarations": []},)), deadline_s=DEADLINE_S)
+
+        with pytest.raises(ModelFailure) as caught:
+            gemini.look(SEARCHING)
+
+    assert caught.value.refusal is ModelPaused

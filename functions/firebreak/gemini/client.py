@@ -111,13 +111,13 @@ class Gemini:
         self._lock = Lock()
         self._windows = Windows(monotonic)
 
-    def look(self, model: str) -> None:
+    def look(self, request: Request) -> None:
         """Ask nothing; a failure of which the model said how long it lasts is met from memory.
 
         Raises:
             ModelFailure: it would be refused.
         """
-        self._look(model)
+        self._look(request.model, _key(request))
 
     def generate(self, request: Request, *, deadline_s: float) -> Chunk:
         """Ask for one whole answer.
@@ -129,7 +129,7 @@ class Gemini:
         body = self._ask(
             lambda: self._client.models.generate_content(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            request.model,
+            lambda error: self._failed(error, request),
         )
         return self._read(answer.parse, body)
 
@@ -142,7 +142,7 @@ class Gemini:
             for _ in models.generate_content_stream(model=request.model, contents=EMPTY, config=config):
                 pass
 
-        return Upstream(send, lambda error: self._failed(error, request.model))
+        return Upstream(send, lambda error: self._failed(error, request))
 
     def count(self, request: Request, *, deadline_s: float) -> int:
         """Tokens of the prompt as the model counts them, with its system text; not billed, but a request.
@@ -157,7 +157,7 @@ class Gemini:
         body = self._ask(
             lambda: self._client.models.count_tokens(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            key,
+            lambda error: self._noted(failure(error), key),
         )
         return self._read(answer.counted, body)
 
@@ -166,7 +166,7 @@ class Gemini:
         if known is not None:
             raise known
 
-    def _ask(self, send: Callable[[], object], deadline_s: float, key: str) -> bytes:
+    def _ask(self, send: Callable[[], object], deadline_s: float, failed: Callable[[Exception], ModelFailure]) -> bytes:
         connection = Connection()
         try:
             return within(deadline_s, lambda: b"".join(_body(connection, send)))
@@ -174,11 +174,14 @@ class Gemini:
             connection.close()
             raise late() from error
         except Exception as error:
-            raise self._failed(error, key) from error
+            raise failed(error) from error
 
-    def _failed(self, error: Exception, key: str) -> ModelFailure:
-        found = failure(error)
-        self._windows.note(found, key)
+    def _failed(self, error: Exception, request: Request) -> ModelFailure:
+        # What a paid tool names, its refusal may quote: no caller can write one that stops the others.
+        return self._noted(failure(error), _key(request), alone=bool(request.paid_tools))
+
+    def _noted(self, found: ModelFailure, key: str, *, alone: bool = False) -> ModelFailure:
+        self._windows.note(found, key, alone=alone)
         return found
 
     def _read[T](self, read: Callable[[bytes], T], body: bytes) -> T:
@@ -199,6 +202,11 @@ class Gemini:
 
         options = types.HttpOptions(base_url=self._address, api_version=self._version, client_args=client_args())
         return genai.Client(**self._backend.access, http_options=options)
+
+
+def _key(request: Request) -> str:
+    """What a limit that the request meets is a limit of."""
+    return "+".join([request.model, *request.paid_tools])
 
 
 def failure(error: Exception) -> ModelFailure:

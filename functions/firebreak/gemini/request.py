@@ -56,6 +56,11 @@ class Request:
         """Whether a part is not text, so that only the model can count it."""
         return any(isinstance(part, Inline) for turn in self.turns for part in turn.parts)
 
+    @property
+    def paid_tools(self) -> tuple[str, ...]:
+        """Kinds of tool that the service runs itself: they have quotas, fees and refusals of their own."""
+        return tuple(sorted({kind for tool in self.tools for kind in tool} - {FUNCTIONS}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
