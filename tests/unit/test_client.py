@@ -12,6 +12,9 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from google.genai import _api_client as genai_client
+from google.genai import errors
+from tenacity import stop_after_attempt
 
 from firebreak.errors import ModelInput, ModelPaused, ModelUnavailable, Refused
 from firebreak.gemini.answer import Chunk
@@ -181,6 +184,33 @@ def test_whatever_comes_instead_of_an_answer_is_a_failure_of_the_model(
 
     assert (caught.value.refusal, caught.value.may_be_billed) == (kind, billed)
     assert len(server.asked) == 1
+
+
+@WAYS
+def test_an_answer_is_not_lost_to_what_the_sdk_makes_of_it(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    def upgraded(_response: object) -> None:
+        raise TypeError("an empty answer")
+
+    monkeypatch.setattr(errors.APIError, "raise_for_response", upgraded)
+    gemini, server = answering(http(said()[way]))
+
+    assert ask(gemini)[0].finish_reason == "A_NEW_ONE"
+    assert len(server.asked) == 1
+
+
+@WAYS
+def test_an_sdk_that_tries_again_sends_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    monkeypatch.setattr(genai_client, "retry_args", lambda _: {"stop": stop_after_attempt(3), "reraise": True})
+    with serving(b"") as (gemini, server):
+        with pytest.raises(ModelFailure) as caught:
+            ask(gemini)
+
+        assert caught.value.may_be_billed
+        assert len(server.asked) == 1
 
 
 def test_a_count_is_read_from_what_was_sent() -> None:

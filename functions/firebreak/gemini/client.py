@@ -150,7 +150,7 @@ class Gemini:
         Raises:
             ModelFailure: there is no count.
         """
-        config = counting(request)
+        config = counting(request, deadline_s)
         # Counting has a limit of its own: to reach it says nothing of answers.
         key = f"{request.model}:countTokens"
         self._look(request.model, key)
@@ -234,7 +234,12 @@ def _body(connection: Connection, send: Callable[[], object]) -> Iterator[bytes]
         ModelFailure: its status is not 200.
     """
     with connecting(connection):
-        send()
+        try:
+            send()
+        except Exception:
+            # An answer that was taken is paid for, whatever the SDK makes of the empty one in its place.
+            if not connection.is_answered:
+                raise
     with closing(connection.response) as response:
         pieces = answer.bounded(response.iter_bytes())
         if response.status_code != 200:

@@ -21,6 +21,7 @@ class Connection:
         self._lock = Lock()
         self._stream: Any = None
         self._closed = False
+        self._begun = False
         self._response: httpx2.Response | None = None
 
     def stands(self, stream: Any) -> None:  # noqa: ANN401 - httpcore's network stream
@@ -31,9 +32,23 @@ class Connection:
         if closed:
             _shut(stream)
 
+    def begin(self) -> None:
+        """Let one request through.
+
+        Raises:
+            RuntimeError: there was one already, and another would be billed too.
+        """
+        if self._begun:
+            raise RuntimeError("the SDK sends a second request")
+        self._begun = True
+
     def answered(self, response: "httpx2.Response") -> None:
         """Keep the answer, of which nothing is read yet."""
         self._response = response
+
+    @property
+    def is_answered(self) -> bool:
+        return self._response is not None
 
     @property
     def response(self) -> "httpx2.Response":
@@ -84,6 +99,7 @@ def _watch(request: "httpx2.Request") -> None:
     connection: Connection | None = getattr(_current, "connection", None)
     if connection is None:
         return
+    connection.begin()
 
     def trace(event: str, info: Mapping[str, Any]) -> None:
         if event in _STANDS:
