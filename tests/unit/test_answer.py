@@ -240,6 +240,14 @@ def test_what_is_no_count_is_refused(sent: bytes) -> None:
         answer.counted(sent)
 
 
+def test_a_stream_has_no_more_events_than_an_answer_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "MAX_EVENTS", 3)
+
+    assert len(events(b"data: x\n\n" * 2)) == 2
+    with pytest.raises(NotAnAnswer):
+        events(b"data: x\n\n" * 3)
+
+
 def events(*pieces: bytes) -> list[bytes]:
     return list(answer.events(pieces))
 

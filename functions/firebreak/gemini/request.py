@@ -130,6 +130,11 @@ def texts(request: Request) -> list[str]:
     return [as_text(part) for turn in request.turns for part in turn.parts] + [request.system or ""]
 
 
+def signatures(request: Request) -> list[str]:
+    """The model's notes to itself: whether its own count of a prompt holds them is not documented."""
+    return [part.signature for turn in request.turns for part in turn.parts if part.signature is not None]
+
+
 def declared(request: Request) -> list[str]:
     """Tools, their config and schema as they are sent, which the model's own count of a prompt leaves out."""
     sent = [*request.tools, request.tool_config, request.schema]
