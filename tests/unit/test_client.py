@@ -17,6 +17,7 @@ from google.genai import errors
 from tenacity import stop_after_attempt
 
 from firebreak.errors import ModelInput, ModelPaused, ModelUnavailable, Refused
+from firebreak.gemini import answer
 from firebreak.gemini.answer import Chunk
 from firebreak.gemini.client import Developer, Gemini, Upstream
 from firebreak.gemini.failure import ModelFailure
@@ -85,11 +86,11 @@ def served() -> Iterator[tuple[Gemini, Server]]:
 def answering(served: tuple[Gemini, Server]) -> Callable[[bytes], tuple[Gemini, Server]]:
     gemini, server = served
 
-    def answer(sent: bytes) -> tuple[Gemini, Server]:
+    def answering(sent: bytes) -> tuple[Gemini, Server]:
         server.answer, server.asked = sent, []
         return gemini, server
 
-    return answer
+    return answering
 
 
 type Answering = Callable[[bytes], tuple[Gemini, Server]]
@@ -147,6 +148,19 @@ def test_an_answer_reaches_us_as_it_was_sent(answering: Answering, ask: Ask, way
     assert asked["generationConfig"]["maxOutputTokens"] == 100
 
 
+@WAYS
+def test_what_follows_a_packed_answer_is_bounded_too(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    monkeypatch.setattr(answer, "MAX_BYTES", 100_000)
+    gemini, _ = answering(http(gzip.compress(said()[way]) + bytes(200_000), 200, "Content-Encoding: gzip"))
+
+    with pytest.raises(ModelFailure) as caught:
+        ask(gemini)
+
+    assert (caught.value.refusal, caught.value.cause) == (ModelUnavailable, "NotAnAnswer")
+
+
 def test_a_stream_is_given_event_by_event(answering: Answering) -> None:
     gemini, _ = answering(http(said()[1] * 3))
 
@@ -176,8 +190,8 @@ BAD: dict[str, tuple[bytes, type[Refused], bool]] = {
 def test_whatever_comes_instead_of_an_answer_is_a_failure_of_the_model(
     name: str, answering: Answering, ask: Ask, way: int
 ) -> None:
-    answer, kind, billed = BAD[name]
-    gemini, server = answering(answer)
+    sent, kind, billed = BAD[name]
+    gemini, server = answering(sent)
 
     with pytest.raises(ModelFailure) as caught:
         ask(gemini)

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
+from firebreak.gemini.answer import bounded
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -120,7 +122,21 @@ def _take(response: "httpx2.Response") -> None:
         return
     connection.answered(
         httpx2.Response(
-            response.status_code, headers=response.headers, stream=response.stream, request=response.request
+            response.status_code, headers=response.headers, stream=_bounded(response.stream), request=response.request
         )
     )
     response.status_code, response.headers, response.stream = 200, httpx2.Headers(), httpx2.ByteStream(b"")
+
+
+def _bounded(stream: Any) -> "httpx2.SyncByteStream":  # noqa: ANN401 - the SDK's own
+    """The bytes of the wire: what unpacks to nothing, or follows a packed answer, is bounded nowhere else."""
+    import httpx2
+
+    class Bounded(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return bounded(stream)
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()
