@@ -87,7 +87,7 @@ def decide(
 
     Whatever order notices come in and however often: each policy is applied once a period and amount of the budget, by
     the first notice whose threshold reaches it; the cost is that of the notice published last. Nothing is applied after
-    the period's end, nor by a notice whose cost contradicts its threshold, nor by one from before the budget was raised.
+    the period's end, nor by a notice whose cost contradicts its threshold or that is older than a raise of the budget.
     """
     if now_us < period.start_us - DAY_US:
         return Decision(outcome=Outcome.PERIOD_AHEAD)
