@@ -227,6 +227,16 @@ def test_an_sdk_that_tries_again_sends_nothing_more(
         assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("key", ["", "k\u200b"], ids=["none", "not ASCII"])
+@WAYS
+def test_a_key_that_cannot_be_sent_costs_nobody_anything(key: str, ask: Ask, way: int) -> None:
+    with pytest.raises(ModelFailure) as caught:
+        ask(Gemini(Developer(api_key=key), host="127.0.0.1:9"))
+
+    assert (caught.value.refusal, caught.value.may_be_billed, caught.value.ours) == (ModelUnavailable, False, True)
+    assert caught.value.cause == "ValueError", way
+
+
 def test_a_count_is_read_from_what_was_sent() -> None:
     with serving(http(b'{"totalTokens": 31}')) as (gemini, server):
         assert gemini.count(HI, deadline_s=DEADLINE_S) == 31

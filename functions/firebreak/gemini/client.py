@@ -41,6 +41,9 @@ class Developer:
 
     @property
     def access(self) -> Mapping[str, Any]:
+        # Pasted from a page, a key may hold what is not seen.
+        if not self.api_key.isascii():
+            raise ValueError("GEMINI_API_KEY must be ASCII")
         return {"vertexai": False, "api_key": self.api_key}
 
     def version(self, asked: str) -> str:
@@ -192,8 +195,17 @@ class Gemini:
 
     @property
     def _client(self) -> "genai.Client":
-        with self._lock:
-            return self._built
+        """The SDK's client; to make one sends nothing.
+
+        Raises:
+            ModelFailure: the key or the credentials are not such as can be sent.
+        """
+        try:
+            with self._lock:
+                return self._built
+        except Exception as error:
+            cause = type(error).__name__
+            raise ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, cause=cause) from error
 
     @cached_property
     def _built(self) -> "genai.Client":
