@@ -277,3 +277,7 @@ def test_a_body_is_bounded_in_all() -> None:
     assert sum(map(len, answer.bounded([half, half]))) == answer.MAX_BYTES
     with pytest.raises(NotAnAnswer):
         list(answer.bounded([half, half, b"a"]))
+
+
+def test_an_escape_that_is_whole_stays_what_it_says() -> None:
+    assert answer.value(rb'{"a": ["\u00e9", 1.5, null]}') == {"a": ["\u00e9", 1.5, None]}
