@@ -14,6 +14,7 @@ from firebreak import strict_json
         (b'{"a": [1, 2, {"b": 3}], "c": []}', 3),
         (b'["[[[[", "\\"[[[["]', 1),
         (b"[1, 2, [3, 4, [5", 3),
+        (b"[[], [[]]]", 3),
     ],
 )
 def test_a_text_is_as_deep_as_its_brackets(body: bytes, depth: int) -> None:
