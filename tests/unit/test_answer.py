@@ -240,6 +240,14 @@ def test_what_is_no_count_is_refused(sent: bytes) -> None:
         answer.counted(sent)
 
 
+def test_a_stream_has_no_more_events_than_an_answer_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "MAX_EVENTS", 3)
+
+    assert len(events(b"data: x\n\n" * 2)) == 2
+    with pytest.raises(NotAnAnswer):
+        events(b"data: x\n\n" * 3)
+
+
 def events(*pieces: bytes) -> list[bytes]:
     return list(answer.events(pieces))
 
@@ -269,3 +277,7 @@ def test_a_body_is_bounded_in_all() -> None:
     assert sum(map(len, answer.bounded([half, half]))) == answer.MAX_BYTES
     with pytest.raises(NotAnAnswer):
         list(answer.bounded([half, half, b"a"]))
+
+
+def test_an_escape_that_is_whole_stays_what_it_says() -> None:
+    assert answer.value(rb'{"a": ["\u00e9", 1.5, null]}') == {"a": ["\u00e9", 1.5, None]}

@@ -118,7 +118,7 @@ class Model:
     asked: list[str] = field(default_factory=list)
     left: int = 0
 
-    def look(self, _model: str) -> None:
+    def look(self, _request: Request) -> None:
         if self.known:
             raise self.known
 

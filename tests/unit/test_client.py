@@ -7,12 +7,17 @@ import socketserver
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
 import pytest
+from google.genai import _api_client as genai_client
+from google.genai import errors
+from tenacity import stop_after_attempt
 
 from firebreak.errors import ModelInput, ModelPaused, ModelUnavailable, Refused
+from firebreak.gemini import answer
 from firebreak.gemini.answer import Chunk
 from firebreak.gemini.client import Developer, Gemini, Upstream
 from firebreak.gemini.failure import ModelFailure
@@ -81,11 +86,11 @@ def served() -> Iterator[tuple[Gemini, Server]]:
 def answering(served: tuple[Gemini, Server]) -> Callable[[bytes], tuple[Gemini, Server]]:
     gemini, server = served
 
-    def answer(sent: bytes) -> tuple[Gemini, Server]:
+    def answering(sent: bytes) -> tuple[Gemini, Server]:
         server.answer, server.asked = sent, []
         return gemini, server
 
-    return answer
+    return answering
 
 
 type Answering = Callable[[bytes], tuple[Gemini, Server]]
@@ -143,6 +148,19 @@ def test_an_answer_reaches_us_as_it_was_sent(answering: Answering, ask: Ask, way
     assert asked["generationConfig"]["maxOutputTokens"] == 100
 
 
+@WAYS
+def test_what_follows_a_packed_answer_is_bounded_too(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    monkeypatch.setattr(answer, "MAX_BYTES", 100_000)
+    gemini, _ = answering(http(gzip.compress(said()[way]) + bytes(200_000), 200, "Content-Encoding: gzip"))
+
+    with pytest.raises(ModelFailure) as caught:
+        ask(gemini)
+
+    assert (caught.value.refusal, caught.value.cause) == (ModelUnavailable, "NotAnAnswer")
+
+
 def test_a_stream_is_given_event_by_event(answering: Answering) -> None:
     gemini, _ = answering(http(said()[1] * 3))
 
@@ -172,14 +190,51 @@ BAD: dict[str, tuple[bytes, type[Refused], bool]] = {
 def test_whatever_comes_instead_of_an_answer_is_a_failure_of_the_model(
     name: str, answering: Answering, ask: Ask, way: int
 ) -> None:
-    answer, kind, billed = BAD[name]
-    gemini, server = answering(answer)
+    sent, kind, billed = BAD[name]
+    gemini, server = answering(sent)
 
     with pytest.raises(ModelFailure) as caught:
         ask(gemini)
 
     assert (caught.value.refusal, caught.value.may_be_billed) == (kind, billed)
     assert len(server.asked) == 1
+
+
+@WAYS
+def test_an_answer_is_not_lost_to_what_the_sdk_makes_of_it(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    def upgraded(_response: object) -> None:
+        raise TypeError("an empty answer")
+
+    monkeypatch.setattr(errors.APIError, "raise_for_response", upgraded)
+    gemini, server = answering(http(said()[way]))
+
+    assert ask(gemini)[0].finish_reason == "A_NEW_ONE"
+    assert len(server.asked) == 1
+
+
+@WAYS
+def test_an_sdk_that_tries_again_sends_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, answering: Answering, ask: Ask, way: int
+) -> None:
+    monkeypatch.setattr(genai_client, "retry_args", lambda _: {"stop": stop_after_attempt(3), "reraise": True})
+    with serving(b"") as (gemini, server):
+        with pytest.raises(ModelFailure) as caught:
+            ask(gemini)
+
+        assert caught.value.may_be_billed
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("key", ["", "k\u200b"], ids=["none", "not ASCII"])
+@WAYS
+def test_a_key_that_cannot_be_sent_costs_nobody_anything(key: str, ask: Ask, way: int) -> None:
+    with pytest.raises(ModelFailure) as caught:
+        ask(Gemini(Developer(api_key=key), host="127.0.0.1:9"))
+
+    assert (caught.value.refusal, caught.value.may_be_billed, caught.value.ours) == (ModelUnavailable, False, True)
+    assert caught.value.cause == "ValueError", way
 
 
 def test_a_count_is_read_from_what_was_sent() -> None:
@@ -203,7 +258,7 @@ def test_after_a_pause_is_known_nothing_is_sent() -> None:
             with pytest.raises(ModelFailure):
                 gemini.count(HI, deadline_s=DEADLINE_S)
         with pytest.raises(ModelFailure) as caught:
-            gemini.look("another-model")
+            gemini.look(replace(HI, model="another-model"))
 
     assert (caught.value.refusal, len(server.asked)) == (ModelPaused, 1)
 
@@ -213,4 +268,33 @@ def test_a_limit_on_counting_is_none_on_answers() -> None:
         with pytest.raises(ModelFailure):
             gemini.count(HI, deadline_s=DEADLINE_S)
 
-        gemini.look(HI.model)
+        gemini.look(HI)
+
+
+SEARCHING = replace(HI, tools=({"googleSearch": {}}, {"functionDeclarations": []}))
+QUOTES = b'{"error": {"message": "No access to fileSearchStores/spend cap"}}'
+
+
+@pytest.mark.parametrize("refusal", [(b"", 429), (QUOTES, 403), (b"", 402)], ids=["limit", "quoted words", "unpaid"])
+def test_what_a_paid_tool_is_refused_stops_that_tool_alone(refusal: tuple[bytes, int]) -> None:
+    with serving(http(*refusal)) as (gemini, server):
+        with pytest.raises(ModelFailure):
+            gemini.generate(SEARCHING, deadline_s=DEADLINE_S)
+        with pytest.raises(ModelFailure):
+            gemini.look(SEARCHING)
+
+        gemini.look(HI)
+        gemini.look(replace(HI, tools=({"functionDeclarations": []},)))
+
+    assert len(server.asked) == 1
+
+
+def test_what_the_model_alone_is_refused_stops_its_tools_too() -> None:
+    with serving(http(b"", 402)) as (gemini, _):
+        with pytest.raises(ModelFailure):
+            gemini.generate(replace(HI, tools=({"functionDeclarations": []},)), deadline_s=DEADLINE_S)
+
+        with pytest.raises(ModelFailure) as caught:
+            gemini.look(SEARCHING)
+
+    assert caught.value.refusal is ModelPaused

@@ -56,6 +56,13 @@ def test_a_part_counts_its_text_and_its_signature(part: Part, bytes_: int) -> No
     assert request.has_media == isinstance(part, Inline)
 
 
+def test_a_count_of_the_model_may_leave_signatures_out() -> None:
+    said = (Text(text="", signature="QUJD"), Called(kind="functionCall", value={"name": "f"}, signature="QUI="))
+    request = replace(ASKED, turns=(HI, Turn(role="model", parts=said), HI))
+
+    assert estimate.most(request, FLAT, counted=7) == 7 + 8 + estimate.overhead(request) + 100
+
+
 def test_a_count_of_the_model_leaves_out_what_it_does_not_see() -> None:
     """Tools, schema and what the service adds."""
     declared = replace(ASKED, schema={"a": 1}, tools=({"f": []},), tool_config={"x": 1})

@@ -32,6 +32,8 @@ CREDITS = "Your prepayment credits are depleted. Please manage your project's bi
 CAP = "Your project has exceeded its monthly spending cap."
 PER_DAY = quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")
 PER_MINUTE = quota("GenerateRequestsPerMinutePerProjectPerModel")
+TOKENS = quota("GenerateContentInputTokensPerModelPerMinute-FreeTier")
+DAYS_TOKENS = quota("GenerateContentInputTokensPerModelPerDay")
 NONE, MODEL, ACCOUNT = Window.NONE, Window.MODEL, Window.ACCOUNT
 
 # What came: the refusal, whether it may be billed, whether it is ours, when to retry, what is not asked till then.
@@ -68,6 +70,17 @@ SORTED: dict[str, tuple[int, bytes, tuple[type[Refused], bool, bool, int | None,
     ),
     "429 for ever": (429, error(details=(wait("999999s"),)), (ModelUnavailable, False, False, 86_400, MODEL)),
     "429 for today": (429, error(details=(PER_DAY, wait("3s"))), (ModelUnavailable, False, True, 3600, MODEL)),
+    "429 for a minute's tokens": (
+        429,
+        error(details=(TOKENS, wait("59s"))),
+        (ModelUnavailable, False, False, 59, NONE),
+    ),
+    "429 for a day's tokens": (429, error(details=(DAYS_TOKENS,)), (ModelUnavailable, False, True, 3600, NONE)),
+    "429 for requests and tokens": (
+        429,
+        error(details=(TOKENS, PER_MINUTE, wait("59s"))),
+        (ModelUnavailable, False, False, 59, MODEL),
+    ),
     "429 without billing": (
         429,
         error(details=(reason("BILLING_DISABLED"),)),

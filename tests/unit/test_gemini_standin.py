@@ -99,6 +99,34 @@ def test_changed_args_no_longer_fit_their_signature() -> None:
         gemini_signature.verify([ASK, model(changed), RESPONDED], MODEL)
 
 
+BOTH = {"role": "user", "parts": [{"text": "and"}, *RESPONDED["parts"], *RESPONDED["parts"]]}
+
+
+def test_each_call_has_its_response() -> None:
+    contents = [ASK, model(SOUGHT, TIMED), BOTH, model(TIMED), RESPONDED]
+
+    assert gemini_request.parse_generate({"contents": contents})["contents"] == contents
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [ASK, model(SOUGHT, TIMED), RESPONDED],
+        [ASK, model(SOUGHT), BOTH],
+        [ASK, model(SOUGHT), ASK, RESPONDED],
+        [ASK, model(SOUGHT), ASK],
+        [ASK, model(SOUGHT)],
+        [RESPONDED],
+    ],
+    ids=["one of two", "two of one", "later", "none", "at the end", "no call"],
+)
+def test_calls_and_responses_that_do_not_match_are_refused(contents: list[dict[str, Any]]) -> None:
+    with pytest.raises(GoogleError, match=r"^Please ensure that .*function call") as refusal:
+        gemini_request.parse_generate({"contents": contents})
+
+    assert refusal.value.code == 400
+
+
 @pytest.mark.parametrize(
     ("body", "name"),
     [

@@ -112,11 +112,18 @@ def test_a_models_turn_goes_back_exactly_as_it_came(signature: str) -> None:
     assert bodies[0]["contents"] == wide["contents"]
 
 
+def test_a_count_has_a_deadline_of_its_own() -> None:
+    options = message.counting(parse({"prompt": "hi"}, BOUNDS), 5.0).http_options
+
+    assert options is not None
+    assert options.timeout == 5_000
+
+
 def test_a_count_is_asked_of_the_system_text_and_the_conversation() -> None:
     request = parse({"contents": [ASK], "system": "Be kind."}, BOUNDS)
 
     with sent() as (client, bodies):
-        client.models.count_tokens(model="m", contents=message.EMPTY, config=message.counting(request))
+        client.models.count_tokens(model="m", contents=message.EMPTY, config=message.counting(request, 5.0))
 
     assert bodies[0]["contents"] == [{"role": "user", "parts": [{"text": "Be kind."}]}, ASK]
 

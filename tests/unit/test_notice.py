@@ -564,3 +564,14 @@ def test_a_time_that_could_not_be_reckoned_with_is_none(text: str, known: bool) 
 def test_times_are_told_to_the_second() -> None:
     assert stamp.second(us("2026-12-01T08:00:00Z")) == "2026-12-01T08:00:00Z"
     assert stamp.parse(datetime(2026, 12, 1, tzinfo=UTC).isoformat()) == us("2026-12-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(("more", "taken"), [(0, True), (1, False)])
+def test_a_notice_is_read_up_to_its_last_byte(more: int, taken: bool) -> None:
+    data = json.dumps(FIELDS).encode().ljust(notices.MOST_BYTES + more)
+
+    if taken:
+        assert notices.read(message_id="m", attributes=ATTRIBUTES, data=data, published_us=1).amount == 100_000_000
+    else:
+        with pytest.raises(NotANotice):
+            notices.read(message_id="m", attributes=ATTRIBUTES, data=data, published_us=1)

@@ -231,6 +231,29 @@ def test_a_raised_budget_acts_once_for_its_new_amount_whatever_comes_late() -> N
         assert play(first.standing, late).policies == ()
 
 
+@pytest.mark.parametrize(
+    ("at_us", "amount", "is_fixed", "policies"),
+    [
+        (NOON - 1, 199 * MICROS, True, ()),
+        (NOON - 1, 200 * MICROS, True, (TIGHTEN, TRIP)),
+        (NOON - 1, 201 * MICROS, True, (TIGHTEN, TRIP)),
+        (NOON - 1, 199 * MICROS, False, (TIGHTEN, TRIP)),
+        (NOON - 1, None, True, (TIGHTEN, TRIP)),
+        (NOON, 199 * MICROS, True, (TIGHTEN, TRIP)),
+        (None, 199 * MICROS, True, (TIGHTEN, TRIP)),
+    ],
+)
+def test_what_was_published_before_the_budget_was_raised_sets_nothing_off(
+    at_us: int | None, amount: int | None, is_fixed: bool, policies: tuple[Policy, ...]
+) -> None:
+    raised = standing(cost=0, amount=200 * MICROS, as_of_us=NOON, points={})
+    late = notice(FULL, at_us=at_us, amount=amount, is_fixed=is_fixed)
+
+    assert play(raised, late).policies == policies
+    assert play(replace(raised, amount=None), late).policies == (TIGHTEN, TRIP)
+    assert play(replace(raised, as_of_us=None), late).policies == (TIGHTEN, TRIP)
+
+
 def test_a_raised_budget_tells_again_of_a_threshold_without_a_policy() -> None:
     done = standing(applied=DONE | {DOUBLE: applied(Record())})
 

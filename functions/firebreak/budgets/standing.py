@@ -87,7 +87,7 @@ def decide(
 
     Whatever order notices come in and however often: each policy is applied once a period and amount of the budget, by
     the first notice whose threshold reaches it; the cost is that of the notice published last. Nothing is applied after
-    the period's end, nor by a notice whose cost contradicts its threshold.
+    the period's end, nor by a notice whose cost contradicts its threshold or that is older than a raise of the budget.
     """
     if now_us < period.start_us - DAY_US:
         return Decision(outcome=Outcome.PERIOD_AHEAD)
@@ -140,6 +140,8 @@ def _noted(standing: Standing, notice: Notice) -> Standing:
 
 def _due(standing: Standing, notice: Notice, budget: Budget) -> Iterator[Policy]:
     """Policies that this notice reaches and nothing has applied yet, lowest first."""
+    if _is_superseded(standing, notice):
+        return
     applied = {t: done for t, done in standing.applied.items() if not _is_raised(notice, done)}
     for exceeded in notice.exceeded:
         named = [p for p in budget.policies if p.threshold.kind == exceeded.kind and p.threshold.bp <= exceeded.bp]
@@ -154,6 +156,13 @@ def _is_raised(notice: Notice, done: Applied) -> bool:
     if notice.amount is None or done.amount is None:
         return False
     return notice.is_fixed and notice.amount > done.amount
+
+
+def _is_superseded(standing: Standing, notice: Notice) -> bool:
+    """Whether an owner had raised the budget by a notice published later: that one says what is exceeded now."""
+    if notice.amount is None or notice.published_us is None or standing.amount is None or standing.as_of_us is None:
+        return False
+    return notice.is_fixed and notice.published_us < standing.as_of_us and notice.amount < standing.amount
 
 
 def _is_new(policy: Policy, applied: Mapping[Threshold, Applied]) -> bool:

@@ -93,7 +93,7 @@ def admit(request: Request, request_id: str, payer: Account, *, ledger: Ledger, 
             refuse for a while yet. Nothing is drawn.
     """
     try:
-        gemini.look(request.model)
+        gemini.look(request)
     except ModelFailure as known:
         raise known.refused(charged=0) from known
     try:

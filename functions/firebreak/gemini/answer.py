@@ -16,6 +16,8 @@ from firebreak.gemini.prices import NOT_A_COUNT, UNSAID, Usage
 MAX_BYTES = 2**25
 MAX_DEPTH = 64
 MAX_VALUES = 200_000
+# Of one stream: more than one for each token of the longest answer.
+MAX_EVENTS = 100_000
 # What the API says for "nothing": neither ends an answer.
 UNSPECIFIED = ("", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 COUNTS = {
@@ -174,15 +176,19 @@ def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The data of each server-sent event.
 
     Raises:
-        NotAnAnswer: a line is not one of an event.
+        NotAnAnswer: a line is not one of an event, or there are more than an answer can have.
     """
     data: list[bytes] = []
+    left = MAX_EVENTS
     for line in _lines(pieces):
         if line.startswith(b"data:"):
             data.append(line.removeprefix(b"data:"))
         elif not line and data:
             yield b"\n".join(data)
             data = []
+            left -= 1
+            if not left:
+                raise NotAnAnswer("too many events")
         elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
             raise NotAnAnswer("not an event")
     if data:

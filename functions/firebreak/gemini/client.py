@@ -41,6 +41,9 @@ class Developer:
 
     @property
     def access(self) -> Mapping[str, Any]:
+        # Pasted from a page, a key may hold what is not seen.
+        if not self.api_key.isascii():
+            raise ValueError("GEMINI_API_KEY must be ASCII")
         return {"vertexai": False, "api_key": self.api_key}
 
     def version(self, asked: str) -> str:
@@ -111,13 +114,13 @@ class Gemini:
         self._lock = Lock()
         self._windows = Windows(monotonic)
 
-    def look(self, model: str) -> None:
+    def look(self, request: Request) -> None:
         """Ask nothing; a failure of which the model said how long it lasts is met from memory.
 
         Raises:
             ModelFailure: it would be refused.
         """
-        self._look(model)
+        self._look(request.model, _key(request))
 
     def generate(self, request: Request, *, deadline_s: float) -> Chunk:
         """Ask for one whole answer.
@@ -129,7 +132,7 @@ class Gemini:
         body = self._ask(
             lambda: self._client.models.generate_content(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            request.model,
+            lambda error: self._failed(error, request),
         )
         return self._read(answer.parse, body)
 
@@ -142,7 +145,7 @@ class Gemini:
             for _ in models.generate_content_stream(model=request.model, contents=EMPTY, config=config):
                 pass
 
-        return Upstream(send, lambda error: self._failed(error, request.model))
+        return Upstream(send, lambda error: self._failed(error, request))
 
     def count(self, request: Request, *, deadline_s: float) -> int:
         """Tokens of the prompt as the model counts them, with its system text; not billed, but a request.
@@ -150,14 +153,14 @@ class Gemini:
         Raises:
             ModelFailure: there is no count.
         """
-        config = counting(request)
+        config = counting(request, deadline_s)
         # Counting has a limit of its own: to reach it says nothing of answers.
         key = f"{request.model}:countTokens"
         self._look(request.model, key)
         body = self._ask(
             lambda: self._client.models.count_tokens(model=request.model, contents=EMPTY, config=config),
             deadline_s,
-            key,
+            lambda error: self._noted(failure(error), key),
         )
         return self._read(answer.counted, body)
 
@@ -166,7 +169,7 @@ class Gemini:
         if known is not None:
             raise known
 
-    def _ask(self, send: Callable[[], object], deadline_s: float, key: str) -> bytes:
+    def _ask(self, send: Callable[[], object], deadline_s: float, failed: Callable[[Exception], ModelFailure]) -> bytes:
         connection = Connection()
         try:
             return within(deadline_s, lambda: b"".join(_body(connection, send)))
@@ -174,11 +177,14 @@ class Gemini:
             connection.close()
             raise late() from error
         except Exception as error:
-            raise self._failed(error, key) from error
+            raise failed(error) from error
 
-    def _failed(self, error: Exception, key: str) -> ModelFailure:
-        found = failure(error)
-        self._windows.note(found, key)
+    def _failed(self, error: Exception, request: Request) -> ModelFailure:
+        # What a paid tool names, its refusal may quote: no caller can write one that stops the others.
+        return self._noted(failure(error), _key(request), alone=bool(request.paid_tools))
+
+    def _noted(self, found: ModelFailure, key: str, *, alone: bool = False) -> ModelFailure:
+        self._windows.note(found, key, alone=alone)
         return found
 
     def _read[T](self, read: Callable[[bytes], T], body: bytes) -> T:
@@ -189,8 +195,17 @@ class Gemini:
 
     @property
     def _client(self) -> "genai.Client":
-        with self._lock:
-            return self._built
+        """The SDK's client; to make one sends nothing.
+
+        Raises:
+            ModelFailure: the key or the credentials are not such as can be sent.
+        """
+        try:
+            with self._lock:
+                return self._built
+        except Exception as error:
+            cause = type(error).__name__
+            raise ModelFailure(ModelUnavailable, may_be_billed=False, ours=True, cause=cause) from error
 
     @cached_property
     def _built(self) -> "genai.Client":
@@ -199,6 +214,11 @@ class Gemini:
 
         options = types.HttpOptions(base_url=self._address, api_version=self._version, client_args=client_args())
         return genai.Client(**self._backend.access, http_options=options)
+
+
+def _key(request: Request) -> str:
+    """What a limit that the request meets is a limit of."""
+    return "+".join([request.model, *request.paid_tools])
 
 
 def failure(error: Exception) -> ModelFailure:
@@ -226,7 +246,12 @@ def _body(connection: Connection, send: Callable[[], object]) -> Iterator[bytes]
         ModelFailure: its status is not 200.
     """
     with connecting(connection):
-        send()
+        try:
+            send()
+        except Exception:
+            # An answer that was taken is paid for, whatever the SDK makes of the empty one in its place.
+            if not connection.is_answered:
+                raise
     with closing(connection.response) as response:
         pieces = answer.bounded(response.iter_bytes())
         if response.status_code != 200:

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any
 
+from firebreak.gemini.answer import bounded
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -21,6 +23,7 @@ class Connection:
         self._lock = Lock()
         self._stream: Any = None
         self._closed = False
+        self._begun = False
         self._response: httpx2.Response | None = None
 
     def stands(self, stream: Any) -> None:  # noqa: ANN401 - httpcore's network stream
@@ -31,9 +34,23 @@ class Connection:
         if closed:
             _shut(stream)
 
+    def begin(self) -> None:
+        """Let one request through.
+
+        Raises:
+            RuntimeError: there was one already, and another would be billed too.
+        """
+        if self._begun:
+            raise RuntimeError("the SDK sends a second request")
+        self._begun = True
+
     def answered(self, response: "httpx2.Response") -> None:
         """Keep the answer, of which nothing is read yet."""
         self._response = response
+
+    @property
+    def is_answered(self) -> bool:
+        return self._response is not None
 
     @property
     def response(self) -> "httpx2.Response":
@@ -84,6 +101,7 @@ def _watch(request: "httpx2.Request") -> None:
     connection: Connection | None = getattr(_current, "connection", None)
     if connection is None:
         return
+    connection.begin()
 
     def trace(event: str, info: Mapping[str, Any]) -> None:
         if event in _STANDS:
@@ -104,7 +122,21 @@ def _take(response: "httpx2.Response") -> None:
         return
     connection.answered(
         httpx2.Response(
-            response.status_code, headers=response.headers, stream=response.stream, request=response.request
+            response.status_code, headers=response.headers, stream=_bounded(response.stream), request=response.request
         )
     )
     response.status_code, response.headers, response.stream = 200, httpx2.Headers(), httpx2.ByteStream(b"")
+
+
+def _bounded(stream: Any) -> "httpx2.SyncByteStream":  # noqa: ANN401 - the SDK's own
+    """The bytes of the wire: what unpacks to nothing, or follows a packed answer, is bounded nowhere else."""
+    import httpx2
+
+    class Bounded(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return bounded(stream)
+
+        def close(self) -> None:
+            stream.close()
+
+    return Bounded()

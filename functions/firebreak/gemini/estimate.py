@@ -6,7 +6,7 @@ from itertools import chain
 from unicodedata import normalize
 
 from firebreak.gemini.prices import Price, bound
-from firebreak.gemini.request import Request, declared, texts
+from firebreak.gemini.request import Request, declared, signatures, texts
 
 # What the service may add around the text: turn markers, the role, the beginning of the answer.
 TURN_TOKENS = 8
@@ -15,7 +15,8 @@ REQUEST_TOKENS = 16
 
 def most(request: Request, price: Price, *, counted: int | None = None) -> int:
     """Most bucket tokens of prompt and answer together; `counted` is the model's own count of the prompt, if asked."""
-    prompt = prompt_bound(request) if counted is None else counted + tokens_bound(declared(request)) + overhead(request)
+    unseen = tokens_bound(declared(request) + signatures(request)) + overhead(request)
+    prompt = prompt_bound(request) if counted is None else counted + unseen
     return bound(prompt, output_bound(request), price)
 
 

@@ -21,6 +21,8 @@ SPEND_CAP = re.compile(r"spend(ing)? cap", re.IGNORECASE)
 CREDITS = re.compile(r"\bcredits?\b.*\b(depleted|exhausted|used up|r[au]n out)", re.IGNORECASE | re.DOTALL)
 DURATION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?s", re.ASCII)
 PER_DAY = re.compile(r"per[ _-]?day", re.IGNORECASE)
+# A quota of tokens: a long prompt meets it where short ones do not.
+OF_TOKENS = re.compile(r"token", re.IGNORECASE)
 BILLING = "BILLING_DISABLED"
 KEY = "API_KEY_"
 DAY_TEXT = "The model's quota for today is used up: waiting a few minutes does not help."
@@ -132,6 +134,7 @@ class _Said:
     reasons: frozenset[str] = frozenset()
     retry_after_s: int | None = None
     per_day: bool = False
+    of_tokens: bool = False
 
     @property
     def paused(self) -> bool:
@@ -151,7 +154,8 @@ def _too_many(said: _Said) -> ModelFailure:
         ours=said.per_day,
         status=429,
         retry_after_s=wait_s,
-        window=Window.MODEL,
+        # Else whoever sends long prompts would stop everybody's short ones, at no cost.
+        window=Window.NONE if said.of_tokens else Window.MODEL,
         text=DAY_TEXT if said.per_day else None,
     )
 
@@ -167,13 +171,14 @@ def _said(body: bytes) -> _Said:
     if not isinstance(error, dict):
         return _Said()
     details = list(_objects(error.get("details")))
-    violations = [each for detail in details for each in _objects(detail.get("violations"))]
+    quotas = [_text(each, "quotaId") for detail in details for each in _objects(detail.get("violations"))]
     return _Said(
         status=_text(error, "status"),
         message=_text(error, "message"),
         reasons=frozenset(_text(detail, "reason") for detail in details),
         retry_after_s=next(filter(None, (_seconds(_text(detail, "retryDelay")) for detail in details)), None),
-        per_day=any(PER_DAY.search(_text(each, "quotaId")) for each in violations),
+        per_day=any(map(PER_DAY.search, quotas)),
+        of_tokens=bool(quotas) and all(map(OF_TOKENS.search, quotas)),
     )
 
 

@@ -44,12 +44,13 @@ def generation(request: Request, deadline_s: float) -> "types.GenerateContentCon
     )
 
 
-def counting(request: Request) -> "types.CountTokensConfig":
+def counting(request: Request, deadline_s: float) -> "types.CountTokensConfig":
     """What to count: the Developer API counts no system instruction, so it goes along as a turn."""
     from google.genai import types
 
     system = [] if request.system is None else [{"role": "user", "parts": [{"text": request.system}]}]
-    return types.CountTokensConfig(http_options=types.HttpOptions(extra_body={"contents": system + contents(request)}))
+    body = {"contents": system + contents(request)}
+    return types.CountTokensConfig(http_options=types.HttpOptions(timeout=round(deadline_s * 1000), extra_body=body))
 
 
 def contents(request: Request) -> list[dict[str, Any]]:

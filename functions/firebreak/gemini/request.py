@@ -56,6 +56,11 @@ class Request:
         """Whether a part is not text, so that only the model can count it."""
         return any(isinstance(part, Inline) for turn in self.turns for part in turn.parts)
 
+    @property
+    def paid_tools(self) -> tuple[str, ...]:
+        """Kinds of tool that the service runs itself: they have quotas, fees and refusals of their own."""
+        return tuple(sorted({kind for tool in self.tools for kind in tool} - {FUNCTIONS}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -123,6 +128,11 @@ def request_id(data: object) -> str | None:
 def texts(request: Request) -> list[str]:
     """Everything that the model reads as text, and counts if it is asked to."""
     return [as_text(part) for turn in request.turns for part in turn.parts] + [request.system or ""]
+
+
+def signatures(request: Request) -> list[str]:
+    """The model's notes to itself: whether its own count of a prompt holds them is not documented."""
+    return [part.signature for turn in request.turns for part in turn.parts if part.signature is not None]
 
 
 def declared(request: Request) -> list[str]:

@@ -21,21 +21,24 @@ class _Known:
 
 
 class Windows:
-    """The windows that an instance knows of, each under a key: a model, a model's counts, or the whole account."""
+    """The windows that an instance knows of, by key: a model, a model with paid tools, its counts, or the account."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._known: dict[str, _Known] = {}
         self._lock = Lock()
 
-    def note(self, failure: ModelFailure, key: str) -> None:
-        """Remember a failure that is known to last; `key` is what it is about, unless it is about the account."""
+    def note(self, failure: ModelFailure, key: str, *, alone: bool = False) -> None:
+        """Remember a failure that is known to last; `key` is what it is about, unless it is about the account.
+
+        With `alone` it is about nothing else, whatever it says.
+        """
         if failure.window is Window.NONE or failure.retry_after_s is None:
             return
         now, wait_s = self._monotonic(), failure.retry_after_s
         known = _Known(failure=failure, until=now + wait_s, asked_again=now + min(wait_s, UNASKED_S))
         with self._lock:
-            self._known[ACCOUNT if failure.window is Window.ACCOUNT else key] = known
+            self._known[ACCOUNT if failure.window is Window.ACCOUNT and not alone else key] = known
 
     def look(self, *keys: str) -> ModelFailure | None:
         """The failure that a request would meet, with what is left of its window; None: ask."""

@@ -62,6 +62,7 @@ def parse_generate(body: object) -> dict[str, Any]:
     request: dict[str, Any] = _parse(body, _GENERATE, "")
     config = request.get("generationConfig", {})
     _contents(request, "GenerateContentRequest")
+    _calls(request["contents"])
     _range(config, "temperature", 0, 2, "temperature must be in the range [0.0, 2.0].")
     _range(config, "candidateCount", 1, 8, "candidate_count must be in the range [1, 8].")
     _range(config, "maxOutputTokens", 1, 2**31 - 1, "max_output_tokens must be positive.")
@@ -131,6 +132,25 @@ def _contents(request: dict[str, Any], message: str) -> None:
             raise _invalid(f"* {message}.contents[{number}].parts: contents.parts must not be empty.\n")
         if content.get("role", "user") not in {"user", "model", "function"}:
             raise _invalid("Please use a valid role: user, model.")
+
+
+def _calls(contents: list[dict[str, Any]]) -> None:
+    """Each turn with calls is followed by one with as many responses, and no response stands elsewhere."""
+    due = 0
+    for content in contents:
+        given = _number("functionResponse", content)
+        if given != due:
+            raise _invalid(
+                "Please ensure that the number of function response parts is equal to the number of function call "
+                "parts of the function call turn."
+            )
+        due = _number("functionCall", content)
+    if due:
+        raise _invalid("Please ensure that function response turn comes immediately after a function call turn.")
+
+
+def _number(kind: str, content: dict[str, Any]) -> int:
+    return sum(kind in part for part in content["parts"])
 
 
 def _range(config: dict[str, Any], name: str, lowest: float, highest: float, words: str) -> None:
