@@ -71,7 +71,8 @@ def _refusals(runaway: Tally, limit: int) -> Claim:
     first = told[0].details if told else {}
     return Claim(
         text="the runaway is refused with a reason it can act on",
-        held=len(told) == runaway.refused > 0,
+        # Of a store that is slow to answer: the call was sent again and is told that the first one never ran.
+        held=bool(told) and len(told) + sum(r.never_ran for r in runaway.refusals) == runaway.refused,
         evidence=(
             f"{refusals(runaway)}; the first: remaining {first.get('remaining')}, "
             f"retry after {first.get('retryAfterSeconds')} s"
