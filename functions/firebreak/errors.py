@@ -99,7 +99,7 @@ class OriginNotAllowed(Refused):
 class InvalidField(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.FIELD
     text = "A field of the request is not valid."
-    advice = "Mend the field that the message names."
+    advice = "Fix the field that the message names."
 
 
 class SwitchedOff(Refused):
@@ -183,7 +183,7 @@ class Duplicate(Refused):
 class ModelInput(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.MODEL_INPUT
     text = "The model does not take this input."
-    advice = "Mend the prompt or its parameters; nothing was charged."
+    advice = "Fix the prompt or its parameters; nothing was charged."
 
 
 class ModelUnavailable(Refused):
