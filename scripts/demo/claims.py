@@ -53,7 +53,7 @@ def _runaway(evidence: Evidence) -> Iterator[Claim]:
         text="every call of it is accounted for",
         held=books.held == 0 and books.admitted == runaway.answered > 0 and runaway.unanswered == 0,
         evidence=f"{runaway.answered} answers, {books.admitted} charged calls, {books.held} still held; "
-        f"told to send the same again: {runaway.waits}",
+        f"asked to retry with the same requestId: {runaway.waits}",
     )
     yield _balance("it is charged to the token: level = limit - charged + refill", books, limit)
     yield _exactly(evidence)
