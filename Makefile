@@ -42,11 +42,11 @@ provision: setup ## What firebreak.toml would change: spend caps, alerts, topic,
 serve: setup ## Start the local stack and keep it until Ctrl-C
 	@$(PYTHON) -m scripts.local.serve
 
-record: setup ## Write the tables in docs/ that tests produce anew, then those of README.md
+record: setup ## Rewrite the tables in docs/ that tests produce, then those of README.md
 	@FIREBREAK_RECORD=1 $(PYTHON) -m pytest -q tests/e2e/test_token_bound.py tests/e2e/test_streaming.py tests/e2e/test_costs.py
 	@$(PYTHON) -m scripts.docs
 
-docs: setup ## Write the tables of README.md and functions/.env.example anew, from the code
+docs: setup ## Rewrite the tables of README.md and functions/.env.example from the code
 	@$(PYTHON) -m scripts.docs
 
 lock: setup ## Resolve the newest allowed packages and lock them

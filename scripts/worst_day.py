@@ -44,13 +44,17 @@ def lines(
 ) -> list[str]:
     """What an owner is told: pure."""
     if not pool_per_hour:
-        return ["POOL_TOKENS_PER_HOUR=0: nothing bounds what all users together can spend in a day"]
+        return ["POOL_TOKENS_PER_HOUR=0: there is no limit to what all users together can spend in a day"]
     told, known = [], {}
     for model in models:
         if model not in listed:
-            told.append(f"no price of {model} is known, so what it can cost is not told: add it to scripts/prices.toml")
+            told.append(
+                f"scripts/prices.toml has no price for {model}, so the most that it can cost is unknown: add one"
+            )
         elif (most := nanousd_per_million(listed[model], weights.get(model, Price()))) is None:
-            told.append(f"WEIGHTS counts some tokens of {model} as nothing: the pool does not bound what it can cost")
+            told.append(
+                f"WEIGHTS counts some tokens of {model} as nothing, so the pool does not limit what it can cost"
+            )
         else:
             known[model] = most
     if not known:
@@ -75,7 +79,7 @@ def of_project(project: str) -> list[str]:
     """The same for the settings files of this tree; settings that are wrong are named."""
     found = read(ROOT / "functions", project)
     if faults := wrong(ROOT / "functions", found):
-        return [f"what a day can cost is not told, functions/.env is wrong: {'; '.join(faults)}"]
+        return [f"the cost of a day is unknown, because functions/.env is wrong: {'; '.join(faults)}"]
     return of_settings(load({**found.values, "GCLOUD_PROJECT": found.project}, connects=False))
 
 

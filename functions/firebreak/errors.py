@@ -99,7 +99,7 @@ class OriginNotAllowed(Refused):
 class InvalidField(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.FIELD
     text = "A field of the request is not valid."
-    advice = "Mend the field that the message names."
+    advice = "Fix the field that the message names."
 
 
 class SwitchedOff(Refused):
@@ -117,13 +117,13 @@ class AppCheckFailed(Refused):
 class SignInRequired(Refused):
     code, reason = Code.UNAUTHENTICATED, Reason.SIGN_IN
     text = "Sign in first: the ID token is missing or not valid."
-    advice = "Sign the user in (anonymously will do) and call again."
+    advice = "Sign the user in (anonymous is enough) and call again."
 
 
 class RequestsUsedUp(Refused):
     code, reason = Code.RESOURCE_EXHAUSTED, Reason.REQUESTS
     text = "The hourly requests are used up."
-    advice = "Wait `retryAfterSeconds`. `kind` tells which limit: read and write requests are counted apart."
+    advice = "Wait `retryAfterSeconds`. `kind` says which limit: read and write requests are counted separately."
 
 
 class MeterExceeded(Refused):
@@ -177,20 +177,20 @@ class Contention(Refused):
 class Duplicate(Refused):
     code, reason = Code.ALREADY_EXISTS, Reason.DUPLICATE
     text = "This requestId was used before."
-    advice = "Do not retry: `status` and `charged` tell how the first call went (`void`: it never ran). Take a new id."
+    advice = "Do not retry: `status` and `charged` say how the first call ended (`void`: it never ran). Use a new id."
 
 
 class ModelInput(Refused):
     code, reason = Code.INVALID_ARGUMENT, Reason.MODEL_INPUT
     text = "The model does not take this input."
-    advice = "Mend the prompt or its parameters; nothing was charged."
+    advice = "Fix the prompt or its parameters; nothing was charged."
 
 
 class ModelUnavailable(Refused):
     code, reason = Code.UNAVAILABLE, Reason.MODEL
     text = "The model did not answer."
     usual_wait_s = 5
-    advice = "Retry with a new `requestId`, after `retryAfterSeconds` if given; `charged` tells what the attempt cost."
+    advice = "Retry with a new `requestId`, after `retryAfterSeconds` if given; `charged` is what the attempt cost."
 
 
 class ModelPaused(Refused):
@@ -222,7 +222,7 @@ class ShuttingDown(Refused):
     code, reason = Code.UNAVAILABLE, Reason.SHUTTING_DOWN
     text = "This instance is shutting down."
     usual_wait_s = 1
-    advice = "Retry at once, with a new `requestId`; `charged` tells what the attempt cost."
+    advice = "Retry at once, with a new `requestId`; `charged` is what the attempt cost."
 
 
 class Misconfigured(Refused):
@@ -234,7 +234,7 @@ class Misconfigured(Refused):
 class Internal(Refused):
     code, reason, our_fault = Code.INTERNAL, Reason.INTERNAL, True
     text = "INTERNAL"
-    advice = "Report it; the log holds the type and the frames. `charged`, where given, tells what the call cost."
+    advice = "Report it; the log holds the type and the frames. `charged`, if given, is what the call cost."
 
 
 KINDS: tuple[type[Refused], ...] = tuple(

@@ -77,7 +77,7 @@ def _some(text: str, form: re.Pattern[str], wanted: str) -> tuple[str, ...]:
     found = names(text)
     wrong = next((name for name in found if not form.fullmatch(name)), None)
     if wrong is not None or not found:
-        raise ValueError(f"must hold {wanted}, not {wrong or 'nothing'!r}")
+        raise ValueError(f"must be {wanted}, not {wrong or 'nothing'!r}")
     return found
 
 
@@ -128,7 +128,7 @@ def per_tier(lowest: int, highest: int) -> Callable[[str], Mapping[str, int]]:
 
 
 def shares(text: str) -> Mapping[str, int]:
-    """Percents by name, as name=percent, 100 at most together."""
+    """Percents by name, as name=percent, at most 100 in total."""
     found: dict[str, int] = {}
     for entry in names(text):
         name, equals, percent = (part.strip() for part in entry.partition("="))
@@ -136,7 +136,7 @@ def shares(text: str) -> Mapping[str, int]:
             raise ValueError(f"must be name=percent, each name once and none of them common, not {entry!r}")
         found[name] = whole(0, 100)(percent)
     if sum(found.values()) > 100:
-        raise ValueError(f"must be 100 at most together, not {sum(found.values())}")
+        raise ValueError(f"must add up to at most 100, not {sum(found.values())}")
     return found
 
 
@@ -146,7 +146,7 @@ def some_of(*words: str) -> Callable[[str], frozenset[str]]:
     def parse(text: str) -> frozenset[str]:
         wrong = next((name for name in names(text) if name not in words), None)
         if wrong is not None:
-            raise ValueError(f"must hold words of {', '.join(words)}, not {wrong!r}")
+            raise ValueError(f"must be any of {', '.join(words)}, separated by commas, not {wrong!r}")
         return frozenset(names(text))
 
     return parse

@@ -92,39 +92,37 @@ class Settings:
         "POOL_SHARES",
         knobs.shares,
         "tier=percent, …",
-        "Percent of the pool kept for a tier (`anonymous` and `default` too); the rest is for whoever comes first.",
+        "Percent of the pool kept for a tier (`anonymous` and `default` too); the rest is first come, first served.",
         "anonymous=10,default=50",
     )
     max_request_reads: int = knobs.number(
         "MAX_REQUEST_READS",
         0,
         1_000_000,
-        "Firestore documents one request may read, where its callable names no number.",
+        "Firestore documents one request may read, if its callable sets no number.",
         100,
     )
     max_request_writes: int = knobs.number(
         "MAX_REQUEST_WRITES",
         0,
         1_000_000,
-        "Firestore documents one request may write, where its callable names no number.",
+        "Firestore documents one request may write, if its callable sets no number.",
         100,
     )
     kill_switch: frozenset[str] = knobs.knob(
         "KILL_SWITCH",
         knobs.some_of("gemini", "firestore", "all"),
         "gemini, firestore, all",
-        "Switched off by a deploy: refused without one external call. `python -m scripts.ops switch` needs no deploy.",
+        "Scopes switched off by a deploy, without any external call. `python -m scripts.ops switch` needs no deploy.",
         "",
     )
-    switch_ttl_s: int = knobs.number(
-        "SWITCH_TTL_S", 1, 300, "Seconds an instance goes by what it last read of the switch.", 15
-    )
+    switch_ttl_s: int = knobs.number("SWITCH_TTL_S", 1, 300, "Seconds for which an instance caches the switch.", 15)
     budget_policies: Mapping[str, Budget] = knobs.knob(
         "BUDGET_POLICIES",
         policies.parse,
         "account/budget: 50%=record …; …",
-        "What a budget's notices set off, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
-        "`forecast 120%` of it; a budget that is not named sets nothing off. A budget that is not monthly has "
+        "What a budget's notices trigger, once a period: `record`, `tighten(percent)`, `trip(scope)`, each at `50%` or "
+        "`forecast 120%` of it; a budget that is not named triggers nothing. A budget that is not monthly has "
         "`quarter`, `year` or its two days, as `2026-01-15..2026-06-30`, before the colon. "
         "Empty: `on_budget_alert` is not deployed.",
         "",
@@ -148,14 +146,14 @@ class Settings:
         "BUDGET_WEBHOOK",
         knobs.yes_or_no,
         "true or false",
-        "Tell a webhook of what budgets set off; its https URL is the secret BUDGET_WEBHOOK_URL.",
+        "Report what budgets trigger to a webhook; its https URL is the secret BUDGET_WEBHOOK_URL.",
         "false",
     )
     allowed_origins: tuple[str, ...] = knobs.knob(
         "ALLOWED_ORIGINS",
         knobs.origins,
         "origins or *",
-        "Web origins that may call, as `https://app.example`; one that is not named does not execute.",
+        "Web origins that may call, as `https://app.example`; calls from any other origin are refused before they run.",
         "*",
     )
     allowed_app_ids: tuple[str, ...] = knobs.knob(
@@ -194,14 +192,14 @@ class Settings:
         "ALLOW_CLIENT_SYSTEM",
         knobs.yes_or_no,
         "true or false",
-        "Let a client send its own `system`, which then stands after yours.",
+        "Let a client send its own `system`, which is added after yours.",
         "false",
     )
     max_output_tokens: int = knobs.number(
         "MAX_OUTPUT_TOKENS", 1, 1_000_000, "Most output tokens, thoughts included, that one call may ask for.", 4096
     )
     default_output_tokens: int = knobs.number(
-        "DEFAULT_OUTPUT_TOKENS", 1, 1_000_000, "Output tokens where a call names none.", 1024
+        "DEFAULT_OUTPUT_TOKENS", 1, 1_000_000, "Output tokens of a call that does not set `maxOutputTokens`.", 1024
     )
     max_prompt_bytes: int = knobs.number(
         "MAX_PROMPT_BYTES",
@@ -232,7 +230,7 @@ class Settings:
         "ALLOWED_TOOLS",
         knobs.names,
         "field names",
-        "Kinds of tool that a client may use; `googleSearch` and the like have fees beside tokens; `none` for none.",
+        "Kinds of tool that a client may use; others, as `googleSearch`, have fees besides tokens; `none` for none.",
         "functionDeclarations",
     )
     weights: Mapping[str, Price] = knobs.knob(
@@ -256,11 +254,9 @@ class Settings:
         "Version of the Gemini API; `v1beta` (on Vertex AI `v1beta1`) if the log says that `v1` does not know a field.",
         "v1",
     )
-    vertex_location: str = knobs.knob(
-        "VERTEX_LOCATION", knobs.location, "location", "Where Vertex AI answers.", "global"
-    )
+    vertex_location: str = knobs.knob("VERTEX_LOCATION", knobs.location, "location", "Location of Vertex AI.", "global")
     gemini_deadline_s: int = knobs.number(
-        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 42, "Seconds until an unanswered model call is given up, and charged.", 60
+        "GEMINI_DEADLINE_S", 1, TIMEOUT_S - 42, "Seconds until an unanswered model call is abandoned and charged.", 60
     )
     threads: int = knobs.number(
         "THREADS", 1, 1000, "Calls one instance runs at once: the server's threads and the functions' concurrency.", 8

@@ -59,7 +59,7 @@ class Act:
             self._reset()
             self._stays_on()
         except Stuck as stuck:
-            self._screen.say(f"  this does not come: {stuck}", "red")
+            self._screen.say(f"  gave up waiting for {stuck}", "red")
         self._end_stage()
         return self._seen()
 
@@ -111,7 +111,7 @@ class Act:
         self._taken()
         self._until("edits answered again", lambda: self._edits().answered_between(since_ms, float("inf")) >= EDITS)
         self._end_stage()
-        self._screen.say(f"  ${OVER_USD} told {TIMES} times more: edits are answered all the same")
+        self._screen.say(f"  the ${OVER_USD} notice comes {TIMES} more times: edits are still answered")
 
     @property
     def _seen_ms(self) -> float:
@@ -136,7 +136,7 @@ class Act:
         self._stages.append(self._sent.since(*self._stages))
 
     def _seen(self) -> Overspend:
-        self._screen.now("  the client ends the calls in hand")
+        self._screen.now("  waiting for the last calls of the client")
         self._editing.stop()
         edits = tally(self._editing.wait(END_S))
         below, over, after, *_ = (*self._stages, *[Stage(published=0, taken_usd=())] * 3)

@@ -48,7 +48,7 @@ def _once(act: Overspend) -> Claim:
             and late(told) > 0
             and _is_once("trip", made)
         ),
-        evidence=f"{notices(told)}, {late(told)} of them after one that told of more: {changes(made)}",
+        evidence=f"{notices(told)}, {late(told)} of them after a notice of a higher cost: {changes(made)}",
     )
 
 

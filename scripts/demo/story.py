@@ -94,7 +94,7 @@ def runaway_beside_normal(stack: Stack, screen: Screen, *, within_s: float) -> t
             time.sleep(POLL_S)
         with Caller(loop) as runaway:
             _watch(runaway, normal, screen, deadline)
-            screen.now("  the clients end the calls in hand")
+            screen.now("  waiting for the last calls of the clients")
             runaway.stop()
             normal.stop()
             return tally(runaway.wait(END_S)), tally(normal.wait(END_S))
@@ -113,7 +113,7 @@ def _watch(runaway: Caller, normal: Caller, screen: Screen, deadline: float) -> 
             return
         if is_over(loop, chat):
             in_hand = loop.calls - loop.answered - loop.refused
-            screen.say(f"  the runaway: {loop.answered} answers, {loop.refused} refusals, {in_hand} calls in hand")
+            screen.say(f"  the runaway: {loop.answered} answers, {loop.refused} refusals, {in_hand} calls still open")
             screen.say(f"  the normal user: {chat.answered} answers, {chat.refused} refusals")
             return
         screen.now(

@@ -21,7 +21,7 @@ def show(console: Console, end: Result) -> None:
     console.print(_costs(end.cost))
     for line in assumptions(end.cost):
         console.print(Text(f"  {line}", style="dim"), soft_wrap=True)
-    console.print(f"\nA budget of ${end.budget_usd} for Firestore, told through Pub/Sub:")
+    console.print(f"\nA budget of ${end.budget_usd} for Firestore, reported through Pub/Sub:")
     console.print(_stages(end.stages))
     console.print()
     for text in _verdicts(end.claims):

@@ -43,6 +43,11 @@ class Refusal:
     def out_of_tokens(self) -> bool:
         return self.code == "resource-exhausted" and self.reason == "tokens"
 
+    @property
+    def never_ran(self) -> bool:
+        """Whether a call that was sent again is told to take a new `requestId`, for nothing was charged."""
+        return self.reason == "duplicate" and self.details.get("status") == "void"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:

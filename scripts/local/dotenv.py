@@ -16,6 +16,8 @@ from firebreak.settings import KNOBS, faults
 from scripts.local.layout import ROOT
 
 _READER = ROOT / "scripts" / "dotenv.cjs"
+# These files are committed and uploaded as they are.
+_SECRETS = ("GEMINI_API_KEY", "BUDGET_WEBHOOK_URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +57,26 @@ def dotenv(functions: Path, project: str) -> Mapping[str, str]:
 
 
 def wrong(functions: Path, found: Dotenv) -> list[str]:
-    """What the CLI and the product would say is wrong, and names that are almost a knob's."""
+    """What the CLI and the product would say is wrong, names that are almost a knob's, and secrets."""
     if found.faults:
         return list(found.faults)
     if not (functions / "firebreak").exists():
         # Somebody else's functions, with settings of their own.
         return []
     names = [knob.name for knob in KNOBS]
-    slips = {name: get_close_matches(name, names, 1, 0.85) for name in found.values if name not in names}
-    return faults({**found.values, "GCLOUD_PROJECT": found.project}) + [
-        f"{name} is not a setting; did you mean {near[0]}?" for name, near in slips.items() if near
+    slips = {name: get_close_matches(name, names, 1, 0.85) for name in found.values if name not in (*names, *_SECRETS)}
+    return [
+        *faults({**found.values, "GCLOUD_PROJECT": found.project}),
+        *(f"{name} is not a setting; did you mean {near[0]}?" for name, near in slips.items() if near),
+        *(_misplaced(name) for name in _SECRETS if name in found.values),
     ]
+
+
+def _misplaced(secret: str) -> str:
+    return (
+        f"{secret} is a secret and must not be in this file: "
+        f"remove it and run npx firebase functions:secrets:set {secret}"
+    )
 
 
 def main() -> int:

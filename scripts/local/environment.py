@@ -58,6 +58,7 @@ def for_cli(
         "GOOGLE_APPLICATION_CREDENTIALS": str(layout.service_account),
         "NO_UPDATE_NOTIFIER": "1",
         "PYTHONPATH": str(ROOT / "scripts" / "local" / "inject"),
+        "NODE_OPTIONS": f'--require "{ROOT / "scripts" / "local" / "inject" / "connections.cjs"}"',
         # The CLI leaves locator files of its hub here, and keeps its login and its settings there.
         "TMPDIR": str(layout.temporary),
         "XDG_CONFIG_HOME": str(layout.local / "config"),

@@ -99,7 +99,7 @@ def _loaded(log: Path) -> bool:
     text = log.read_text(errors="replace")
     if _BROKEN in text:
         kind = Raced if _RACED in text else Unavailable
-        raise kind(f"functions/main.py does not load; mend what the log says.\n{tail(log, until=_BROKEN)}")
+        raise kind(f"functions/main.py does not load; fix what the log says.\n{tail(log, until=_BROKEN)}")
     return _LOADED in text
 
 

@@ -36,8 +36,8 @@ class Seen:
         try:
             return read_bucket(data, updated=self.updated, read=self.read)
         except Corrupt as error:
-            mend = "user limit UID N" if "override" in str(error) else "user reset UID"
-            raise NotDone(f"the bucket cannot be used, {error}: nobody is admitted by it; `{mend}` mends it") from error
+            fix = "user limit UID N" if "override" in str(error) else "user reset UID"
+            raise NotDone(f"the bucket is damaged ({error}) and refuses every call; fix it with `{fix}`") from error
 
     def mended(self, **instead: object) -> Bucket:
         """The bucket with a level in any case, and with some of its fields replaced."""

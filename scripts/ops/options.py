@@ -50,9 +50,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="The data as JSON on stdout
 Reason = Annotated[str, typer.Option("--reason", parser=_text, metavar="TEXT", help="Why; it is kept for a year.")]
 ShownReason = Annotated[
     str,
-    typer.Option(
-        "--reason", parser=_text, metavar="TEXT", help="Why; whoever is refused is shown it. It is kept for a year."
-    ),
+    typer.Option("--reason", parser=_text, metavar="TEXT", help="Why. Refused callers see it; it is kept for a year."),
 ]
 By = Annotated[
     str | None, typer.Option("--by", parser=_text, metavar="NAME", help="Who; else the user of this machine.")
@@ -60,7 +58,7 @@ By = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before a change to production.")]
 For = Annotated[
     int | None,
-    typer.Option("--for", parser=seconds, metavar="DURATION", help="As 90s, 30m, 2h, 1d; without it until taken back."),
+    typer.Option("--for", parser=seconds, metavar="DURATION", help="As 90s, 30m, 2h, 1d; without it, until a reset."),
 ]
 Uid = Annotated[str, typer.Argument(metavar="UID", parser=_uid, help="The user's uid, as Firebase Auth has it.")]
 Tenant = Annotated[

@@ -55,7 +55,7 @@ def trip(
     with session(project, as_json=as_json) as at:
         how_long = f"for {duration.words(for_s)}" if for_s else "until it is reset"
         signed = why(reason, by)
-        at.agree(f'switch {scope} off {how_long} and show "{reason}" to whoever is refused', yes=yes)
+        at.agree(f'switch {scope} off {how_long} and show "{reason}" to refused callers', yes=yes)
         until_us = switched.until_us(at, for_s)
         switched.apply(at, Trip(scope=scope, owner=OPERATOR, reason=signed.reason, by=signed.by, until_us=until_us))
 

@@ -43,7 +43,7 @@ def percent(at: Session) -> int:
 def _mend(error: Corrupt) -> NotDone:
     return NotDone(
         f"the document ops/switch cannot be read ({error}), and new instances refuse every call: "
-        "delete it in the console, then trip anew what is to be off"
+        "delete it in the console, then trip again what should be off"
     )
 
 

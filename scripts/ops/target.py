@@ -36,6 +36,6 @@ def target(project: str, env: Mapping[str, str]) -> Target:
     # Also an empty one: the SDK would go by it.
     if host is not None and not project.startswith(LOCAL):
         raise WrongTarget(
-            f"{EMULATOR_HOST}={host} is set, and {project} is no demo- project: unset it to reach the real one"
+            f"{EMULATOR_HOST}={host} is set, and {project} is not a demo- project: unset it to reach the real one"
         )
     return Target(project=project, emulator=host)

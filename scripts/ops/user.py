@@ -72,7 +72,7 @@ def reset(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fill a user's bucket; this also mends one whose level is damaged."""
+    """Fill a user's bucket; this also repairs one whose level is damaged."""
     with session(project, as_json=as_json) as at:
         record = _record(uid, tenant, "reset", reason, by)
         at.agree(f"fill the bucket of {_who(uid, tenant)}", yes=yes)
@@ -154,7 +154,7 @@ def _limits(at: Session, given: int | None) -> Callable[[Seen], Limits]:
         try:
             found = by_settings(settings(at.target.project), percent=percent)
         except NotDone as error:
-            raise NotDone(f"{error}; mend it, or name this user's --limit") from error
+            raise NotDone(f"{error}; fix that, or name this user's --limit") from error
         if len(found.tokens) > 1:
             at.say(f"by their sign-in a user has {found.least:,} to {found.most:,}: --limit names this one's")
         return found

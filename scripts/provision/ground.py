@@ -68,7 +68,7 @@ def _unpaid(config: Config, paid: Mapping[str, Any]) -> Iterator[str]:
     elif found != name:
         yield f"billing_account is {config.billing_account}, but {found} pays for {config.project}; name that one"
     elif not paid.get("billingEnabled"):
-        yield f"{name} is closed, or billing is disabled for {config.project}; mend that in the console, Billing"
+        yield f"{name} is closed, or billing is disabled for {config.project}; fix that in the console, Billing"
 
 
 def _unfit(config: Config, account: Mapping[str, Any]) -> Iterator[str]:

@@ -38,7 +38,7 @@ def _is_as_ours(budget: Budget, wanted: Wanted) -> bool:
 
 def _part(part: Part, wanted: Wanted, seen: Seen) -> Iterator[Step]:
     if part in seen.unread:
-        text = f"{seen.unread[part]}; mend that, or leave this part out with --only"
+        text = f"{seen.unread[part]}; fix that, or leave this part out with --only"
         return iter((Step(verb=Verb.REFUSE, kind=Kind.PART, key=part, text=text),))
     return {Part.CAPS: caps, Part.TOPIC: _topic, Part.BUDGETS: alerts, Part.RIGHTS: _rights, Part.TTL: _ttl}[part](
         wanted, seen

@@ -99,6 +99,14 @@ def test_a_refusal_without_data_is_noticed(missing: str) -> None:
     assert not claim(replace(TRUE, runaway=seen("runaway", answered=answers(10), refused=vague)), "act on").held
 
 
+@pytest.mark.parametrize(("status", "held"), [("void", True), ("settled", False), ("held", False), (None, False)])
+def test_a_call_sent_again_may_be_told_that_it_never_ran(status: str | None, held: bool) -> None:
+    again = Refusal(at_ms=40, code="already-exists", details={"reason": "duplicate", "status": status})
+    runaway = replace(TRUE.runaway, calls=TRUE.runaway.calls + 1, refusals=(*TRUE.runaway.refusals, again))
+
+    assert claim(replace(TRUE, runaway=runaway), "act on").held is held
+
+
 def test_a_runaway_that_is_never_refused_is_noticed() -> None:
     lie = replace(TRUE, runaway=seen("runaway", answered=answers(10, 20, 30)))
 

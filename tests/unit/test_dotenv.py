@@ -123,6 +123,15 @@ def test_a_name_that_is_almost_a_knob_is_a_slip_and_any_other_is_somebody_elses(
     assert said(functions, "shop") == ["CHECK_REVOKE is not a setting; did you mean CHECK_REVOKED?"]
 
 
+@pytest.mark.parametrize("name", ["GEMINI_API_KEY", "BUDGET_WEBHOOK_URL"])
+def test_a_secret_among_the_settings_is_refused_and_not_repeated(functions: Path, name: str) -> None:
+    (functions / ".env.shop").write_text(f"{name}=hush\n")
+
+    assert said(functions, "shop") == [
+        f"{name} is a secret and must not be in this file: remove it and run npx firebase functions:secrets:set {name}"
+    ]
+
+
 def test_functions_of_somebody_else_are_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("THREADS=abc\n")
 

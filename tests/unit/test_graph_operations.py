@@ -17,7 +17,7 @@ from scripts.local.layout import ROOT
 NODE = {"op": "create_node", "id": "a"}
 EDGE = {"op": "create_edge", "from": "a", "to": "b"}
 FAR = ": must be a number from -1000000000 to 1000000000"
-NAMES = ": names in it must be 1 to 100 bytes, and not __so__"
+NAMES = ": names in it must be 1-100 bytes, and must not start and end with a double underscore"
 
 
 def parsed(*operations: object) -> list[Operation]:
@@ -84,7 +84,10 @@ def test_what_is_wrong_with_the_whole_is_named(data: object, message: str) -> No
         ({"op": "update_node", "label": "x"}, ".id: must be given"),
         ({"op": "move_node", "id": "a"}, ".position: must be given"),
         ({"op": "create_edge", "from": "a"}, ".to: must be given"),
-        (EDGE | {"from": 5}, ".from: must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not __so__"),
+        (
+            EDGE | {"from": 5},
+            ".from: must be 1-64 letters, digits, _ or -, and must not start and end with a double underscore",
+        ),
         (NODE | {"label": "é" * 101}, ".label: must be a text of at most 200 bytes"),
         (NODE | {"label": "\ud800"}, ".label: must be valid Unicode, without lone surrogates"),
         (NODE | {"position": {"x": 1}}, ".position.y: must be given"),

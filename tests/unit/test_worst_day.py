@@ -56,7 +56,7 @@ def test_a_model_without_a_price_is_named_and_none_is_made_up() -> None:
     told = lines(2_000_000, ("cheap", "unknown"), {}, LISTED)
 
     assert " on cheap: " in told[0]
-    assert told[-1].startswith("no price of unknown is known")
+    assert told[-1].startswith("scripts/prices.toml has no price for unknown")
     assert lines(2_000_000, ("unknown",), {}, LISTED) == told[-1:]
 
 
@@ -68,7 +68,7 @@ def test_a_kind_that_counts_as_nothing_is_named() -> None:
 
 def test_without_a_pool_nothing_bounds_it() -> None:
     assert lines(0, ("cheap",), {}, LISTED) == [
-        "POOL_TOKENS_PER_HOUR=0: nothing bounds what all users together can spend in a day"
+        "POOL_TOKENS_PER_HOUR=0: there is no limit to what all users together can spend in a day"
     ]
 
 

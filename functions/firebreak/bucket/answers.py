@@ -18,12 +18,12 @@ RETRY_AFTER_STORE_S = 5
 STORE_ERRORS = (GoogleAPICallError, RetryError)
 # Answers that prove that this copy of a commit was not applied; any other error leaves it open.
 NOT_APPLIED = proof.NOT_APPLIED
-# Waiting does not mend these.
+# Waiting does not help with these.
 PERMANENT = (PermissionDenied, Unauthenticated, InvalidArgument)
 
 
 class Unreadable(Exception):
-    """The store answers, but has no such database, or one of another kind; waiting does not mend it."""
+    """The store answers, but has no such database, or one of another kind; waiting does not help."""
 
 
 def out_of_time(error: Exception | None, *, step: str, text: str | None = None) -> Refused:

@@ -91,7 +91,7 @@ class Source:
 
         Raises:
             STORE_ERRORS: no tokens for us, whatever became of the commit.
-            Corrupt, Unreadable: waiting does not mend it.
+            Corrupt, Unreadable: waiting does not help.
         """
         offer = self._trusted(limits, want) or self._offer(*self._read(tries.rpc_s), limits, want)
         if offer is None:

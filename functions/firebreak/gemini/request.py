@@ -121,7 +121,9 @@ def request_id(data: object) -> str | None:
         return None
     # Firestore keeps names between double underscores to itself.
     if not isinstance(value, str) or not REQUEST_ID.fullmatch(value) or RESERVED_ID.fullmatch(value):
-        raise InvalidField("requestId must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not __so__")
+        raise InvalidField(
+            "requestId must be 1-64 letters, digits, _ or -, and must not start and end with a double underscore"
+        )
     return value
 
 

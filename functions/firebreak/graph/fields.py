@@ -73,7 +73,9 @@ def is_identifier(value: object) -> TypeGuard[str]:
 def identifier(value: object, place: str) -> str:
     """The id of a node or an edge."""
     if not is_identifier(value):
-        raise InvalidField(f"{place}: must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -, and not __so__")
+        raise InvalidField(
+            f"{place}: must be 1-64 letters, digits, _ or -, and must not start and end with a double underscore"
+        )
     return value
 
 
@@ -150,7 +152,9 @@ def _scalar(value: object, place: str) -> None:
 
 def _name(name: object, place: str) -> None:
     if not isinstance(name, str) or not 1 <= len(_utf8(name, place)) <= NAME_BYTES or RESERVED.fullmatch(name):
-        raise InvalidField(f"{place}: names in it must be 1 to {NAME_BYTES} bytes, and not __so__")
+        raise InvalidField(
+            f"{place}: names in it must be 1-{NAME_BYTES} bytes, and must not start and end with a double underscore"
+        )
 
 
 def _utf8(text: str, place: str) -> bytes:
