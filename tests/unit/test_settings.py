@@ -89,7 +89,7 @@ def test_a_tier_that_no_claim_can_choose_is_refused_and_the_right_knob_named(
 def test_an_origin_that_cors_would_take_as_a_pattern_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (message,) = wrong(GOOD | {"ALLOWED_ORIGINS": text}, capsys)
 
-    assert message.startswith("ALLOWED_ORIGINS must hold origins")
+    assert message.startswith("ALLOWED_ORIGINS must be origins")
 
 
 @pytest.mark.parametrize(
