@@ -1,5 +1,6 @@
 """What an app sees: the official JS SDK calls the deployed functions on the whole local stack."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -35,7 +36,7 @@ def test_an_answer_tells_its_text_and_its_cost(stack: Stack) -> None:
     result = answer(call(Client(backend=stack, data=[{**HELLO, "requestId": "first"}])))
 
     assert result.keys() == {
-        "text", "finishReason", "model", "usage", "charged", "remaining", "requestId",
+        "text", "content", "finishReason", "model", "usage", "charged", "remaining", "requestId",
     }  # fmt: skip
     assert result["text"]
     assert result["finishReason"] == "STOP"
@@ -198,6 +199,10 @@ def test_the_models_refusal_is_never_taken_for_the_users(
 
     assert told == code
     assert details["reason"] == reason
+    # The process that served it goes by a 429 for 2 s, and the next test is not about that.
+    end = time.monotonic() + 60
+    while status == 429 and of_kind(call(Client(backend=stack, data=[HELLO])), "refused"):
+        assert time.monotonic() < end
 
 
 def test_usage_shows_a_user_their_own_bucket(stack: Stack, gemini: StandIn) -> None:
