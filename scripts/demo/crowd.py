@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,8 +42,9 @@ def crowd(stack: Stack, screen: Screen) -> Crowd:
 
 def _play(stack: Stack, screen: Screen) -> Crowd:
     slow = Client(backend=stack, data=prompts.RUNAWAY, calls=THREADS, workers=THREADS, patient=False)
+    before = _asked(stack)
     with Caller(slow) as runaway:
-        _wait(runaway, screen)
+        _wait(runaway, lambda: _asked(stack) - before >= SHARE, screen)
         other = tally(call(Client(backend=stack, data=prompts.NORMAL)))
         # Looked at only now: what was held when the other was answered.
         seen = tally(runaway.events)
@@ -51,10 +53,16 @@ def _play(stack: Stack, screen: Screen) -> Crowd:
     return Crowd(threads=THREADS, slow=seen, other=other)
 
 
-def _wait(runaway: Caller, screen: Screen) -> None:
-    """Until the calls beyond the share are refused."""
+def _asked(stack: Stack) -> int:
+    """How often the model was asked for an answer."""
+    log = wire.call("GET", f"{stack.standins_url}/_log/gemini").json
+    return sum(entry["method"] == "generateContent" for entry in log)
+
+
+def _wait(runaway: Caller, thinking: Callable[[], bool], screen: Screen) -> None:
+    """Until the model works on the calls within the share, and those beyond it are refused."""
     deadline = time.monotonic() + WITHIN_S
-    while runaway.running and not _filled(tally(runaway.events)) and time.monotonic() < deadline:
+    while runaway.running and time.monotonic() < deadline and not (_filled(tally(runaway.events)) and thinking()):
         screen.now("  waiting for its calls")
         time.sleep(POLL_S)
 
