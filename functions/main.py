@@ -8,12 +8,13 @@ from firebase_functions import options, params, scheduler_fn
 from firebreak import usage as users
 from firebreak import wiring
 from firebreak.budgets import caps_watch
-from firebreak.callables import Call, guarded
-from firebreak.gemini import spend
-from firebreak.graph import mutate as graph_mutate
-from firebreak.graph import traverse as graph_traverse
-from firebreak.pubsub import Message, on_message
-from firebreak.settings import GEMINI_API_KEY, TIMEOUT_S
+from firebreak.budgets.notice import Message
+from firebreak.gemini.generate import Pieces, answer
+from firebreak.guard.callables import Call, guarded
+from firebreak.guard.pubsub import on_message
+from firebreak.settings.settings import GEMINI_API_KEY, TIMEOUT_S
+from graph import mutate as graph_mutate
+from graph import traverse as graph_traverse
 
 # Set on each function: the SDK's global options turn the CPU into a fraction and do not reach App Check.
 DEPLOYED: dict[str, Any] = {
@@ -36,9 +37,9 @@ def asked_for(knob: str) -> bool:
 
 
 @guarded(spends={"gemini"}, secrets=[GEMINI_API_KEY], **DEPLOYED)
-def generate(call: Call) -> dict[str, Any] | spend.Pieces:
+def generate(call: Call) -> dict[str, Any] | Pieces:
     """Answer a prompt, whole or as a stream, charged to the caller's bucket."""
-    return spend.answer(
+    return answer(
         call.data,
         user=call.user,
         streaming=call.streaming,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from firebreak.errors import KINDS
-from firebreak.settings import KNOBS
+from firebreak.settings.settings import KNOBS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

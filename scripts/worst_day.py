@@ -6,8 +6,8 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from firebreak.gemini.prices import ONE, Price, Weights
-from firebreak.settings import Settings, load
+from firebreak.settings.settings import Settings, load
+from firebreak.settings.weights import ONE, Price, Weights
 from scripts import prices
 from scripts.local.dotenv import read, wrong
 from scripts.local.layout import ROOT

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from urllib3 import PoolManager
 
-from firebreak.budgets import webhook
+from firebreak.budgets import announce
 
 HOST = "localhost"
 SECRET = "services/T0/B0/secret"
@@ -39,7 +39,7 @@ class Hook:
 
     def client(self) -> PoolManager:
         """The client of the code under test, which trusts this server alone."""
-        return webhook.client(certificates=str(self.certificate))
+        return announce.client(certificates=str(self.certificate))
 
 
 @contextmanager

@@ -240,3 +240,7 @@ class Internal(Refused):
 KINDS: tuple[type[Refused], ...] = tuple(
     kind for direct in Refused.__subclasses__() for kind in direct.__subclasses__() or (direct,)
 )
+
+
+class Again(Exception):
+    """Raised by a handler that wants the message once more, though nothing unexpected has happened."""

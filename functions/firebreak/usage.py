@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from firebreak.attest import User
-from firebreak.bucket.arithmetic import DAY_US, SECOND_US
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import from_us
-from firebreak.settings import Settings
-from firebreak.tiers import daily_limit
+from firebreak.settings.settings import Settings
+from firebreak.settings.tiers import User, daily_limit
+from firebreak.store.times import DAY_US, SECOND_US, from_us
 
 
 def show(user: User, *, knobs: Settings, percent: int, ledger: Ledger) -> dict[str, Any]:

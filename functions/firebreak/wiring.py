@@ -6,15 +6,15 @@ from functools import cache, wraps
 from threading import RLock
 
 from firebreak.bucket.ledger import Ledger
-from firebreak.budgets.caps_api import CapsApi
+from firebreak.budgets.caps_watch import CapsApi
 from firebreak.budgets.respond import Responder
 from firebreak.errors import Misconfigured
 from firebreak.events import Event, Severity, emit
 from firebreak.gemini.client import Developer, Gemini, Vertex
-from firebreak.metering.firestore import Metered
-from firebreak.pool import Pool
-from firebreak.rate import Rate
-from firebreak.settings import GEMINI_API_KEY, settings
+from firebreak.limits.pool import Pool
+from firebreak.limits.requests import Rate
+from firebreak.metering.client import Metered
+from firebreak.settings.settings import GEMINI_API_KEY, settings
 from firebreak.switch.watch import Switch
 
 _building = RLock()

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from google.cloud import firestore
 
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
 from firebreak.errors import BucketEmpty, Contention, StoreUnavailable
 from scripts.bench.contender import InProcess, Job
 from scripts.bench.shape import COST

@@ -14,7 +14,7 @@ import flask
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
-from firebreak.callables import Call, guarded
+from firebreak.guard.callables import Call, guarded
 from scripts.clients.tokens import headers
 
 WARM_UP = 100

@@ -12,12 +12,12 @@ from google.genai import types
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request as HttpRequest
 
-from firebreak import shape
 from firebreak.errors import Refused
-from firebreak.gemini import estimate, message
+from firebreak.gemini import estimate, messages
 from firebreak.gemini.contents import Media
 from firebreak.gemini.request import Bounds, parse, request_id
-from firebreak.graph import operations, traversal
+from firebreak.guard import body as request_body
+from graph import operations, traverse
 
 MOST_BYTES = 1_048_576
 RUNS = 3
@@ -68,7 +68,7 @@ def graph_inputs() -> Iterator[tuple[str, Any, Callable[[Any], object]]]:
     node = {"op": "create_node", "label": "a", "properties": {"x": "y" * 900}}
     yield "mutate: 100 operations", {"operations": [node] * 100}, _operations
     yield "mutate: 10,000 operations (refused)", {"operations": [{}] * 10_000}, _operations
-    yield "traverse: 10,000 starts (refused)", {"start": ["a"] * 10_000}, traversal.parse
+    yield "traverse: 10,000 starts (refused)", {"start": ["a"] * 10_000}, traverse.parse
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def main() -> None:
 def _row(name: str, data: Any, check: Callable[[Any], object], client: genai.Client | None) -> None:  # noqa: ANN401
     body = json.dumps({"data": data}, ensure_ascii=False, separators=(",", ":")).encode()
     kilobytes = len(body) / 1_000
-    read_ms, read = _timed(lambda: shape.read(_http(body), max_bytes=MOST_BYTES))
+    read_ms, read = _timed(lambda: request_body.read(_http(body), max_bytes=MOST_BYTES))
     check_ms, request = _timed(lambda: check(data)) if read is not None else (0.0, None)
     estimate_ms = send_ms = 0.0
     if client is not None and request is not None:
@@ -131,8 +131,8 @@ def _client() -> genai.Client:
 
 
 def _send(client: genai.Client, request: Any) -> None:  # noqa: ANN401
-    config = message.generation(request, 1.0)
-    client.models.generate_content(model="m", contents=message.EMPTY, config=config)
+    config = messages.generation(request, 1.0)
+    client.models.generate_content(model="m", contents=messages.EMPTY, config=config)
 
 
 def _contents(*parts: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.known import KnownUsers
-from firebreak.bucket.record import Bucket
+from firebreak.bucket.documents import Bucket
+from firebreak.bucket.memory import KnownUsers
 
 # Large enough that nothing in an entry is a small integer, which Python shares.
 BEGAN_US = 1_796_000_000_000_000

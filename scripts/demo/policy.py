@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from firebreak.budgets import policies
+from firebreak.settings import policies
 from scripts.demo import knob
 from scripts.demo.billing import ACCOUNT, ID
 from scripts.demo.knob import Unfit

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.layout import PROJECT
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from firebreak.settings import KNOBS, faults
+from firebreak.settings.settings import KNOBS, faults
 from scripts.local.layout import ROOT
 
 _READER = ROOT / "scripts" / "dotenv.cjs"

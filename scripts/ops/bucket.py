@@ -10,7 +10,8 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.record import KEPT_US, from_us
+from firebreak.bucket.documents import KEPT_US
+from firebreak.store.times import from_us
 from scripts.ops.change import Change
 from scripts.ops.document import Seen, next_version, update
 from scripts.ops.failure import NotDone

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 from google.cloud import firestore
 
-from firebreak.bucket.arithmetic import SECOND_US
-from firebreak.bucket.record import BUCKETS, CALLS, Status, from_us, user_of
+from firebreak.bucket.documents import BUCKETS, CALLS, Status
 from firebreak.events import pseudonym
+from firebreak.store.documents import user_of
+from firebreak.store.times import SECOND_US, from_us
 from scripts.ops import switched, text
 from scripts.ops.options import AsJson, Project, seconds
 from scripts.ops.pages import Snapshot, pages

@@ -8,11 +8,11 @@ from typing import Any
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.cloud import firestore
 
-from firebreak.bucket.answers import NOT_APPLIED, PERMANENT
-from firebreak.bucket.record import from_us
-from firebreak.bucket.tries import Clock, Tries
+from firebreak.store.outcome import NOT_APPLIED, PERMANENT
+from firebreak.store.times import from_us
+from firebreak.store.tries import Clock, Tries
 from firebreak.switch.change import CHANGES, KEPT_US, LOG
-from firebreak.switch.document import OPS
+from firebreak.switch.documents import OPS
 from scripts.ops.failure import NotDone
 from scripts.ops.rpc import RPC_S
 from scripts.ops.session import Why

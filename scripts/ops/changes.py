@@ -7,7 +7,7 @@ import typer
 from google.cloud import firestore
 
 from firebreak.switch.change import CHANGES, LOG
-from firebreak.switch.document import OPS
+from firebreak.switch.documents import OPS
 from scripts.ops import text
 from scripts.ops.options import AsJson, Project
 from scripts.ops.pages import pages

@@ -8,7 +8,9 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.record import BUCKETS, Bucket, Corrupt, Read, read_bucket, to_us
+from firebreak.bucket.documents import BUCKETS, Bucket, Read, read_bucket
+from firebreak.store.documents import Corrupt
+from firebreak.store.times import to_us
 from scripts.ops.failure import NotDone
 from scripts.ops.rpc import RPC_S, patiently
 

@@ -14,12 +14,12 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.field_path import FieldPath
 
-from firebreak import rate
-from firebreak.bucket.answers import NOT_APPLIED, PERMANENT
-from firebreak.bucket.arithmetic import DAY_US, SECOND_US
-from firebreak.bucket.record import CALLS, Status, from_us, to_us
-from firebreak.bucket.tries import Clock, Tries
-from firebreak.graph.documents import graph_of
+from firebreak.bucket.documents import CALLS, Status
+from firebreak.limits import requests as hourly
+from firebreak.store.outcome import NOT_APPLIED, PERMANENT
+from firebreak.store.times import DAY_US, SECOND_US, from_us, to_us
+from firebreak.store.tries import Clock, Tries
+from graph.documents import graph_of
 from scripts.ops.change import CHANGE_S, Change, Record, make
 from scripts.ops.document import Seen, next_version, see, update
 from scripts.ops.failure import NotDone
@@ -85,12 +85,12 @@ class Forgetting:
 
     def _begin(self, seen: Seen, record: Record) -> None:
         """The first commit: the hourly requests and the record, so that nothing is gone that no record tells of."""
-        requests = self._client.collection(rate.COLLECTION).document(self._user_key)
+        requests = self._client.collection(hourly.COLLECTION).document(self._user_key)
         known = patiently(lambda: requests.get(timeout=RPC_S)).exists
         first = Change(at_us=seen.at_us, before={}, after={}, stage=lambda batch: batch.delete(requests))
         make(self._client, record, lambda: first)
         if known:
-            self._count(rate.COLLECTION, 1)
+            self._count(hourly.COLLECTION, 1)
 
     def _sweep(self, seen: Seen) -> int:
         """Delete all calls but those that may be running, whose settling must find them; how many these are."""

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firebreak.bucket import arithmetic
-from firebreak.bucket.arithmetic import Level, tightened
-from firebreak.settings import Settings, load
+from firebreak.bucket.arithmetic import Level
+from firebreak.settings.settings import Settings, load
+from firebreak.settings.tiers import tightened
 from scripts.local.dotenv import read, wrong
 from scripts.local.layout import ROOT
 from scripts.ops.failure import NotDone

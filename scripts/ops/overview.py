@@ -6,12 +6,14 @@ from typing import Any
 from google.cloud import firestore
 from rich.table import Table
 
-from firebreak import rate
-from firebreak.bucket import arithmetic, levels
-from firebreak.bucket.arithmetic import HOUR_US
-from firebreak.bucket.levels import LevelDocument
-from firebreak.bucket.record import CALLS, Corrupt, Status
-from firebreak.settings import Settings
+from firebreak.bucket import arithmetic
+from firebreak.bucket.documents import CALLS, Status
+from firebreak.limits import lease
+from firebreak.limits import requests as hourly
+from firebreak.limits.lease import LevelDocument
+from firebreak.settings.settings import Settings
+from firebreak.store.documents import Corrupt
+from firebreak.store.times import HOUR_US
 from scripts.ops import text
 from scripts.ops.document import Seen
 from scripts.ops.limits import Limits
@@ -53,8 +55,8 @@ def held(seen: Seen) -> Json:
 
 def requests(client: firestore.Client, user_key: str, knobs: Settings | None) -> Json:
     """Requests left of this hour, by kind, as of now and by the largest limit; those that never called have none."""
-    document = LevelDocument(client, rate.COLLECTION, user_key)
-    [(_, found, at_us)] = patiently(lambda: list(levels.read([document], timeout_s=RPC_S)))
+    document = LevelDocument(client, hourly.COLLECTION, user_key)
+    [(_, found, at_us)] = patiently(lambda: list(lease.read([document], timeout_s=RPC_S)))
     if isinstance(found, Corrupt) or knobs is None:
         return {}
     limits = {"read": max(knobs.read_requests_per_hour.values()), "write": max(knobs.write_requests_per_hour.values())}

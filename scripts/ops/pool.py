@@ -6,11 +6,10 @@ from dataclasses import asdict, astuple, dataclass
 import typer
 from google.cloud import firestore
 
-from firebreak.bucket import chunk, levels
-from firebreak.bucket.levels import LevelDocument, Levels
-from firebreak.bucket.record import document_id
-from firebreak.bucket.share import COMMON, SHARDS, Share, divide
-from firebreak.pool import COLLECTION
+from firebreak.limits import credit, lease
+from firebreak.limits.lease import LevelDocument, Levels
+from firebreak.limits.pool import COLLECTION, COMMON, SHARDS, Share, divide
+from firebreak.store.documents import document_id
 from scripts.ops import text
 from scripts.ops.limits import settings
 from scripts.ops.options import AsJson, Project
@@ -61,7 +60,7 @@ def show(project: Project, as_json: AsJson = False) -> None:
 def _shards(client: firestore.Client) -> tuple[dict[int, Levels], list[int], int]:
     """What the shards hold by number, those that hold something else, and the server's time."""
     documents = [LevelDocument(client, COLLECTION, str(number)) for number in range(SHARDS)]
-    read = patiently(lambda: list(levels.read(documents, timeout_s=RPC_S)))
+    read = patiently(lambda: list(lease.read(documents, timeout_s=RPC_S)))
     sound = {number: found for number, found, _ in read if isinstance(found, Levels)}
     return sound, [number for number, *_ in read if number not in sound], read[0][2]
 
@@ -71,7 +70,7 @@ def _left(name: str, share: Share, shards: Mapping[int, Levels], at_us: int) -> 
     level = COMMON if name == COMMON else document_id(name)
     limits = {number: {level: limit[level]} for number, limit in enumerate(share.limits) if level in limit}
     tokens = sum(
-        chunk.holding(found.levels, limits[number], at_us=at_us).tokens
+        credit.holding(found.levels, limits[number], at_us=at_us).tokens
         for number, found in shards.items()
         if number in limits
     )

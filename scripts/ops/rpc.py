@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from google.api_core.exceptions import DeadlineExceeded, InternalServerError, ServiceUnavailable
 
-from firebreak.bucket.tries import Clock, Tries
+from firebreak.store.tries import Clock, Tries
 
 RPC_S = 10.0
 READ_S = 15.0

@@ -14,7 +14,7 @@ from google.cloud import firestore
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import Meters, unmetered
 from scripts.ops.failure import STORE, NotDone, told
 from scripts.ops.target import Target, WrongTarget, target

@@ -6,12 +6,13 @@ from typing import Any
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from rich.table import Table
 
-from firebreak.bucket.answers import PERMANENT, Unreadable
-from firebreak.bucket.arithmetic import SECOND_US
-from firebreak.switch import change, document
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import PERMANENT, Unreadable
+from firebreak.store.times import SECOND_US
+from firebreak.switch import change, documents
 from firebreak.switch.change import LOST, Change
-from firebreak.switch.document import Reading
-from firebreak.switch.state import Corrupt, State, Tightening, Trip
+from firebreak.switch.documents import SwitchReading
+from firebreak.switch.state import ActiveTrip, State, Tightening
 from scripts.ops import text
 from scripts.ops.change import CHANGE_S
 from scripts.ops.failure import STORE, NotDone, told
@@ -20,14 +21,14 @@ from scripts.ops.rpc import RPC_S, patiently
 from scripts.ops.session import Session
 
 
-def read(at: Session) -> Reading:
+def read(at: Session) -> SwitchReading:
     """The switch as it is, and the server's time.
 
     Raises:
         NotDone: it cannot be read.
     """
     try:
-        return patiently(lambda: document.read(at.client, timeout_s=RPC_S))
+        return patiently(lambda: documents.read(at.client, timeout_s=RPC_S))
     except Corrupt as error:
         raise _mend(error) from error
     except Unreadable as error:
@@ -83,7 +84,7 @@ def apply(at: Session, *changes: Change) -> None:
         at.say(f"it was changed, but cannot be shown: {told(error, at.target)}", "yellow")
 
 
-def show(at: Session, reading: Reading) -> None:
+def show(at: Session, reading: SwitchReading) -> None:
     """Print what holds, and how soon instances know of it."""
     state = reading.state.current(reading.at_us)
     knobs = settings_if_right(at.target.project, at.say)
@@ -114,11 +115,11 @@ def _tables(state: State, now_us: int) -> list[Table | str]:
     return shown
 
 
-def _row(entry: Trip | Tightening, now_us: int) -> tuple[str | None, ...]:
+def _row(entry: ActiveTrip | Tightening, now_us: int) -> tuple[str | None, ...]:
     since = None if entry.at_us is None else text.ago(entry.at_us, now_us)
     return entry.owner, entry.reason, entry.by, since, text.stamp(entry.until_us) or "it is taken back"
 
 
-def _fields(entry: Trip | Tightening) -> dict[str, Any]:
+def _fields(entry: ActiveTrip | Tightening) -> dict[str, Any]:
     fields = {name: value for name, value in asdict(entry).items() if not name.endswith("_us")}
     return fields | {"at": text.stamp(entry.at_us), "until": text.stamp(entry.until_us)}

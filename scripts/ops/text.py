@@ -6,8 +6,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from firebreak.bucket.arithmetic import SECOND_US
-from firebreak.bucket.record import from_us
+from firebreak.store.times import SECOND_US, from_us
 from scripts.ops import duration
 
 

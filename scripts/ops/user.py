@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from firebreak.bucket.record import user_key
 from firebreak.events import pseudonym
-from firebreak.knobs import MOST_TOKENS
+from firebreak.settings.knobs import MOST_TOKENS
+from firebreak.store.documents import user_key
 from scripts.ops import bucket, overview, switched, text
 from scripts.ops.change import Change, Record, make
 from scripts.ops.document import Seen, see

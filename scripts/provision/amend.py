@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 from scripts.provision import policy
 from scripts.provision.failure import Failed, NoAnswer, Refusal
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from firebreak.bucket import tries
+from firebreak.store import tries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

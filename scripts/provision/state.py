@@ -10,7 +10,7 @@ from google.api_core.exceptions import GoogleAPICallError, NotFound, PermissionD
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import firestore
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 from scripts.provision.failure import Failed, Raced
 from scripts.provision.seen import Entry, Intent
 from scripts.provision.step import Kind

@@ -7,7 +7,7 @@ from google.iam.v1 import iam_policy_pb2, options_pb2, policy_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.pubsub_v1 import PublisherClient
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 from scripts.provision import policy
 from scripts.provision.amend import amend
 from scripts.provision.clients import told

@@ -5,8 +5,8 @@ from collections.abc import Generator
 from typing import Any
 
 from firebreak import wiring
-from firebreak.callables import Call, guarded
-from firebreak.deadline import within
+from firebreak.guard.callables import Call, guarded
+from firebreak.waiting import within
 
 READS, WRITES = 20, 10
 

@@ -172,7 +172,7 @@ def test_an_origin_that_is_not_allowed_does_not_execute(
 
 REPLAY = """
 import main
-from firebreak.callables import guarded
+from firebreak.guard.callables import guarded
 
 @guarded(consume_app_check_token=True, secrets=[main.GEMINI_API_KEY])
 def generate(call):

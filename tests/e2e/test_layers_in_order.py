@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from google.cloud import firestore as google_firestore
 
-from firebreak.bucket.share import SHARDS
+from firebreak.limits.pool import SHARDS
 from firebreak.switch import change
 from scripts.clients.tokens import headers as tokens_of
 from scripts.local.deployed import Deployed, deployed

@@ -14,9 +14,9 @@ from google.cloud.firestore_v1.field_path import FieldPath
 from google.cloud.firestore_v1.types import Value, Write
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firebreak.bucket import writes
-from firebreak.bucket.record import from_us, to_us
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
+from firebreak.store import commit
+from firebreak.store.times import from_us, to_us
 from tests.twin.clock import micros
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -412,14 +412,14 @@ class History:
         if self.chance(0.3):
             data["m"] = {"k": self._random.randint(0, 5), "at": datetime(2000, 1, 1, tzinfo=UTC)}
         if self.chance(0.3):
-            return f"shipped create {data}", lambda side, batch: writes.create(batch, side.document(path), data)
+            return f"shipped create {data}", lambda side, batch: commit.create(batch, side.document(path), data)
         increments = {name: self._random.choice([1, -5, 2**62]) for name in ("n", "life.x", "b") if self.chance(0.4)}
         paths = None if self.chance(0.6) else ["m.k", "version"]
         unchanged = self.unchanged(path)
 
         def queued(side: Side, batch: firestore.WriteBatch) -> None:
             when = unchanged(side)
-            writes.update(batch, side.document(path), data, increments=increments, unchanged=when, paths=paths)
+            commit.update(batch, side.document(path), data, increments=increments, unchanged=when, paths=paths)
 
         return f"shipped update {data} {increments} {paths} {unchanged.__doc__}", queued
 

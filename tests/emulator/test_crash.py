@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from google.cloud import firestore
 
-from firebreak.bucket.hold import Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Hold
 from tests.emulator.books import books
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ VICTIM = """
 import sys, time
 from scripts.local.client import client_at
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.hold import Ask
+from firebreak.bucket.reserve import Ask
 
 host, uid, settle = sys.argv[1:]
 ledger = Ledger(client_at(host))

@@ -9,11 +9,11 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket import known
-from firebreak.bucket.hold import Ask
+from firebreak.bucket import memory
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import document_id
-from firebreak.bucket.tries import Clock
+from firebreak.bucket.reserve import Ask
+from firebreak.store.documents import document_id
+from firebreak.store.tries import Clock
 from tests.emulator.books import books
 from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way
@@ -71,7 +71,7 @@ def test_a_refusal_is_never_staler_than_its_bound(
 
     with pytest.raises(errors.BucketEmpty):
         ledger.reserve(uid, "t", ask())
-    shifted.by += known.REFUSE_S + 0.1
+    shifted.by += memory.REFUSE_S + 0.1
 
     assert ledger.reserve(uid, "t", ask())
 

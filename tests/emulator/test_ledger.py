@@ -9,10 +9,10 @@ from google.cloud import firestore
 
 from firebreak import errors
 from firebreak.bucket import reserve
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import document_id, user_key
+from firebreak.bucket.reserve import Ask
 from firebreak.metering.meter import unmetered
+from firebreak.store.documents import document_id, user_key
 from scripts.local.client import client_at, metered_at
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way

@@ -8,8 +8,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way
 

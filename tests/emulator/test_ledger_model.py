@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from firebreak import errors
-from firebreak.bucket.arithmetic import DAY_US, SECOND_US
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import to_us
-from firebreak.bucket.tries import Clock
+from firebreak.bucket.reserve import Ask, Hold
+from firebreak.store.times import DAY_US, SECOND_US, to_us
+from firebreak.store.tries import Clock
 from tests.emulator.books import Books, books
 from tests.fault_proxy import Fault, FaultProxy, Way
 

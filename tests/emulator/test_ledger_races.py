@@ -12,8 +12,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
 from scripts.local.client import client_at
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way

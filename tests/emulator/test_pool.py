@@ -8,11 +8,10 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.credit import LEASE_S
-from firebreak.bucket.lease import REFUSE_S
-from firebreak.bucket.share import SHARDS
-from firebreak.bucket.tries import Clock
-from firebreak.pool import TERMS, Draw, Pool
+from firebreak.limits.credit import LEASE_S
+from firebreak.limits.lease import REFUSE_S
+from firebreak.limits.pool import SHARDS, TERMS, Draw, Pool
+from firebreak.store.tries import Clock
 from scripts.local.client import client_at
 from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way

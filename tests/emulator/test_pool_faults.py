@@ -8,8 +8,7 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.share import SHARDS
-from firebreak.pool import Pool
+from firebreak.limits.pool import SHARDS, Pool
 from scripts.local.client import client_at
 from tests.emulator.test_pool import drained, pool_at, stored, tokens
 from tests.fault_proxy import Fault, FaultProxy, Way

@@ -8,13 +8,13 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.gemini import spend
+from firebreak.bucket.reserve import Ask
+from firebreak.gemini import generate
 from firebreak.gemini.admit import Account
 from firebreak.gemini.client import Developer, Gemini
 from firebreak.gemini.request import parse
-from firebreak.pool import Draw, Pool
+from firebreak.limits.pool import Draw, Pool
 from tests.conftest import StandIn
 from tests.emulator.books import books
 from tests.emulator.test_spend import ANSWERED, BOUNDS, ESTIMATE, FAILURES, LIMIT, image, usage
@@ -59,7 +59,7 @@ def call(ledger: Ledger, pool: CountingPool, gemini: StandIn, uid: str) -> Run:
     client = Gemini(Developer(api_key="local"), host=gemini.url.removeprefix("http://"))
 
     def call(
-        ask: Callable[..., Any] = spend.generate,
+        ask: Callable[..., Any] = generate.generate,
         pool: Pool = pool,
         shadow: bool = False,
         share: str = "default",
@@ -112,7 +112,7 @@ def test_a_failure_costs_the_pool_what_it_costs_the_user(
 
 def test_a_stream_that_is_left_keeps_its_draw(call: Run, pool: CountingPool, gemini: StandIn) -> None:
     gemini.script({"text": "one two three four", "usage": usage(3, 5)})
-    pieces: Any = call(spend.stream)
+    pieces: Any = call(generate.stream)
     next(pieces)
     assert (pool.returns, pool.outstanding) == (0, ESTIMATE)
 

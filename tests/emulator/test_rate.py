@@ -10,11 +10,11 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.credit import LEASE_S
-from firebreak.bucket.lease import REFUSE_S
-from firebreak.bucket.record import document_id, user_key
-from firebreak.bucket.tries import Clock
-from firebreak.rate import FIRST, Rate
+from firebreak.limits.credit import LEASE_S
+from firebreak.limits.lease import REFUSE_S
+from firebreak.limits.requests import FIRST, Rate
+from firebreak.store.documents import document_id, user_key
+from firebreak.store.tries import Clock
 from scripts.local.client import client_at
 from tests.emulator.shifted import Shifted
 from tests.fault_proxy import Fault, FaultProxy, Way

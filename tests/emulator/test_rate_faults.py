@@ -9,7 +9,7 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.rate import TAKE_S, Rate
+from firebreak.limits.requests import TAKE_S, Rate
 from scripts.local.client import client_at
 from tests.emulator.test_rate import LIMIT, admitted, stored
 from tests.fault_proxy import Fault, FaultProxy, Way

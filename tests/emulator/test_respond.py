@@ -17,13 +17,13 @@ import pytest
 from cloudevents.http import CloudEvent
 from google.cloud import firestore
 
-from firebreak import pubsub
-from firebreak.budgets import policies
-from firebreak.budgets.news import NotTold
+from firebreak.budgets.announce import NotTold
+from firebreak.budgets.notice import Message
 from firebreak.budgets.respond import Responder
 from firebreak.errors import StoreUnavailable
+from firebreak.guard import pubsub
 from firebreak.metering.meter import metered
-from firebreak.pubsub import Message
+from firebreak.settings import policies
 from firebreak.switch import change
 from scripts.local.client import client_at, metered_at
 from tests.emulator.switch.hand import Hand

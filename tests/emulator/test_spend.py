@@ -8,16 +8,16 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.settle import Settled
-from firebreak.gemini import spend
+from firebreak.gemini import generate as calls
 from firebreak.gemini.admit import Account
 from firebreak.gemini.client import Developer, Gemini, Vertex
 from firebreak.gemini.contents import Media
-from firebreak.gemini.prices import FLAT, Price, Weights
 from firebreak.gemini.request import Bounds, parse
-from firebreak.pool import Pool
+from firebreak.limits.pool import Pool
+from firebreak.settings.weights import FLAT, Price, Weights
 from scripts.local.layout import Layout
 from scripts.local.standins import gemini_signature
 from tests.conftest import StandIn
@@ -68,7 +68,7 @@ def run(counting: CountingLedger, gemini: StandIn, direct: firestore.Client, uid
         price: Price = FLAT,
         **data: Any,
     ) -> Any:
-        return spend.generate(
+        return calls.generate(
             parse({name: value for name, value in ({"prompt": "hi"} | data).items() if value is not None}, BOUNDS),
             "r",
             Account(user_key=uid, limit=limit, share="default", shadow=shadow, price=price),

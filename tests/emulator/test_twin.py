@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import unmetered
 from scripts.local.client import metered_at
 from tests.emulator.histories import History, Side, outcome, shown

@@ -11,8 +11,7 @@ import grpc
 import pytest
 from google.cloud import firestore
 
-from firebreak.budgets.caps_api import TRIES, CapsApi
-from firebreak.budgets.caps_watch import watch
+from firebreak.budgets.caps_watch import TRIES, CapsApi, watch
 from firebreak.errors import StoreUnavailable
 from firebreak.metering.meter import AlreadyMetered, metered
 from firebreak.switch import change

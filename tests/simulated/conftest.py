@@ -6,7 +6,7 @@ import pytest
 from google.cloud import firestore
 
 from firebreak.bucket.ledger import Ledger
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.switch.watch import Switch
 from tests.emulator.graph.user import User
 from tests.emulator.metering.notes import fill

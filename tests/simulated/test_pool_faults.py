@@ -3,7 +3,7 @@
 import pytest
 from google.cloud import firestore
 
-from firebreak.pool import Pool
+from firebreak.limits.pool import Pool
 from tests.emulator import test_pool_faults
 from tests.emulator.test_pool import pool_at
 from tests.simulated.same import same

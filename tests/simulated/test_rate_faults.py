@@ -3,7 +3,7 @@
 import pytest
 from google.cloud import firestore
 
-from firebreak.rate import Rate
+from firebreak.limits.requests import Rate
 from tests.emulator import test_rate_faults
 from tests.simulated.same import same
 from tests.twin.clock import Virtual

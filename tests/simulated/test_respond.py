@@ -3,8 +3,8 @@
 import pytest
 from google.cloud import firestore
 
-from firebreak.budgets import policies
 from firebreak.budgets.respond import Responder
+from firebreak.settings import policies
 from tests.emulator import test_respond
 from tests.emulator.switch.hand import Hand
 from tests.simulated.same import same

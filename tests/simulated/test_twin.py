@@ -9,11 +9,10 @@ import pytest
 from google.api_core.exceptions import DeadlineExceeded, ServiceUnavailable
 from google.cloud import firestore
 
-from firebreak.bucket.arithmetic import DAY_US, SECOND_US
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import from_us
+from firebreak.bucket.reserve import Ask
 from firebreak.metering.meter import metered, unmetered
+from firebreak.store.times import DAY_US, SECOND_US, from_us
 from scripts.local.layout import ROOT
 from tests.emulator.histories import History, Side, outcome
 from tests.twin.client import client_on, metered_on

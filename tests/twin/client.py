@@ -8,7 +8,7 @@ from google.cloud import firestore
 from google.cloud.firestore_v1.base_client import DEFAULT_DATABASE
 from google.cloud.firestore_v1.services.firestore import FirestoreClient
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from scripts.local.layout import PROJECT
 from tests.twin.store import Twin
 from tests.twin.wire import Network, Wire, reliable

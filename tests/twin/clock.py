@@ -5,7 +5,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 
 START_US = 1_767_225_600_000_000  # 2026-01-01
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.bucket.arithmetic import DAY_US, HOUR_US, Level, Short, Taken, full_at_us, refill, take
+from firebreak.bucket.arithmetic import Level, Short, Taken, full_at_us, refill, take
+from firebreak.store.times import DAY_US, HOUR_US
 
 LIMITS = st.integers(1, 10**10)
 TIMES = st.integers(0, 10 * DAY_US)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firebreak.attest import storable
+from firebreak.guard.attest import storable
 
 
 @pytest.mark.parametrize("claim", ["user", "Zo\u00eb", "\U0001f600", "a/b", " ", "\x00"])

@@ -1,6 +1,6 @@
 """Remembered tokens: as long as they hold, and no others."""
 
-from firebreak.attested import Attested
+from firebreak.guard.attest import TokenCache
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
 def test_a_token_is_remembered_until_it_expires() -> None:
     clock = Clock()
-    known = Attested(clock)
+    known = TokenCache(clock)
     known.put("a.b.c", "app", 1_060)
 
     assert known.get("a.b.c") == "app"
@@ -21,7 +21,7 @@ def test_a_token_is_remembered_until_it_expires() -> None:
 
 
 def test_a_token_that_differs_in_one_character_is_another() -> None:
-    known = Attested()
+    known = TokenCache()
     known.put("a.b.c", "app", 2**40)
 
     assert known.get("a.b.d") is None
@@ -30,7 +30,7 @@ def test_a_token_that_differs_in_one_character_is_another() -> None:
 
 
 def test_only_so_many_are_remembered_and_the_oldest_goes_first() -> None:
-    known = Attested(tokens=2)
+    known = TokenCache(tokens=2)
     for token in ("one", "two", "three"):
         known.put(token, token, 2**40)
 

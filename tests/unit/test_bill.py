@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
 from firebreak.bucket.settle import Settled
 from firebreak.errors import (
     BucketEmpty,
@@ -22,16 +22,16 @@ from firebreak.errors import (
     Refused,
     TooLarge,
 )
-from firebreak.gemini import failure, spend
+from firebreak.gemini import failure, generate
 from firebreak.gemini.admit import Account
 from firebreak.gemini.answer import Chunk, chunk
 from firebreak.gemini.client import Gemini
 from firebreak.gemini.contents import Media
 from firebreak.gemini.failure import ModelFailure, Window
-from firebreak.gemini.prices import FLAT, Price, Weights
 from firebreak.gemini.request import Bounds, Request, parse
-from firebreak.pool import Draw, Pool
-from firebreak.reading import DONE, Done
+from firebreak.limits.pool import Draw, Pool
+from firebreak.settings.weights import FLAT, Price, Weights
+from firebreak.waiting import DONE, Done
 
 MODEL = "gemini-3.8-flash"
 BOUNDS = Bounds(
@@ -176,8 +176,8 @@ class Scene:
         edges: dict[str, Any] = {"ledger": cast("Ledger", self.book), "gemini": cast("Gemini", model)}
         edges |= {"pool": cast("Pool", self.tank), "deadline_s": deadline_s}
         if not streamed:
-            return spend.generate(request, "r", payer, **edges)
-        steps = spend.stream(request, "r", payer, **edges)
+            return generate.generate(request, "r", payer, **edges)
+        steps = generate.stream(request, "r", payer, **edges)
         try:
             while True:
                 message = next(steps)
@@ -344,7 +344,7 @@ def test_a_client_that_leaves_pays_the_estimate_even_after_the_finish() -> None:
     scene, model = Scene(), Model([said("hi", "STOP", 20), None])
     payer = Account(user_key="u", limit=LIMIT, share="default")
     edges: dict[str, Any] = {"ledger": scene.book, "gemini": model, "pool": scene.tank}
-    steps = spend.stream(HI, "r", payer, deadline_s=30.0, **edges)
+    steps = generate.stream(HI, "r", payer, deadline_s=30.0, **edges)
 
     assert next(steps) == {"text": "hi"}
     steps.close()

@@ -9,9 +9,9 @@ import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
-from firebreak.callables import MAX_REPEATED, Call, Guard, guarded
 from firebreak.errors import AppCheckFailed
-from firebreak.slots import SLOTS, Slot
+from firebreak.guard.callables import MAX_REPEATED, Call, Guard, guarded
+from firebreak.guard.slots import SLOTS, Slot
 
 
 class Refusing:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.budgets.caps import STATES, Cap, Decision, Known, NoCap, decide, known, resting
+from firebreak.budgets.caps import STATES, Cap, CapsDecision, KnownCaps, NoCap, decide, known, resting
 from firebreak.switch.state import SCOPES
 
 NAMES = [f"billingAccounts/0-0/budgets/{n}" for n in range(5)]
@@ -18,7 +18,7 @@ CAPS = st.builds(
     state=st.none() | st.sampled_from(sorted(STATES)),
 )
 KNOWN = st.builds(
-    Known,
+    KnownCaps,
     caps=st.lists(CAPS, unique_by=lambda cap: cap.name).map(tuple),
     odd=st.sampled_from([(), ("x",)]),
 )
@@ -31,22 +31,22 @@ def cap(number: int = 0, scope: str = "gemini", state: str | None = "CONFIGURED"
     return Cap(key=f"c{number}", name=NAMES[number], scope=scope, state=state)
 
 
-def decided(*caps: Cap, held: set[str], odd: tuple[str, ...] = (), **seen: str) -> Decision:
-    return decide(Known(caps=caps, odd=odd), {NAMES[int(n[1:])]: state for n, state in seen.items()}, held)
+def decided(*caps: Cap, held: set[str], odd: tuple[str, ...] = (), **seen: str) -> CapsDecision:
+    return decide(KnownCaps(caps=caps, odd=odd), {NAMES[int(n[1:])]: state for n, state in seen.items()}, held)
 
 
-def nothing() -> Decision:
-    return Decision(trips=(), resets=())
+def nothing() -> CapsDecision:
+    return CapsDecision(trips=(), resets=())
 
 
 def test_an_enforced_cap_trips_its_scope_once() -> None:
-    assert decided(cap(), held=set(), c0="ENFORCED") == Decision(trips=("gemini",), resets=())
+    assert decided(cap(), held=set(), c0="ENFORCED") == CapsDecision(trips=("gemini",), resets=())
     assert decided(cap(), held={"gemini"}, c0="ENFORCED") == nothing()
 
 
 @pytest.mark.parametrize("lifted", ["AWAITING_NEXT_PERIOD", "CONFIGURED"])
 def test_a_lifted_cap_resets_its_scope(lifted: str) -> None:
-    assert decided(cap(state="ENFORCED"), held={"gemini"}, c0=lifted) == Decision(trips=(), resets=("gemini",))
+    assert decided(cap(state="ENFORCED"), held={"gemini"}, c0=lifted) == CapsDecision(trips=(), resets=("gemini",))
 
 
 def test_a_scope_is_reset_only_when_none_of_its_caps_is_enforced() -> None:
@@ -82,7 +82,7 @@ def test_an_entry_that_is_no_cap_may_be_of_any_scope() -> None:
 
 @given(KNOWN, SEEN, HELD)
 def test_what_is_tripped_is_seen_enforced_and_what_is_reset_is_not(
-    known: Known, seen: dict[str, str], held: frozenset[str]
+    known: KnownCaps, seen: dict[str, str], held: frozenset[str]
 ) -> None:
     decision = decide(known, seen, held)
 
@@ -94,7 +94,7 @@ def test_what_is_tripped_is_seen_enforced_and_what_is_reset_is_not(
 
 
 @given(KNOWN, SEEN, HELD)
-def test_deciding_twice_is_deciding_once(known: Known, seen: dict[str, str], held: frozenset[str]) -> None:
+def test_deciding_twice_is_deciding_once(known: KnownCaps, seen: dict[str, str], held: frozenset[str]) -> None:
     decision = decide(known, seen, held)
 
     assert decide(known, seen, (held | set(decision.trips)) - set(decision.resets)) == nothing()
@@ -103,7 +103,7 @@ def test_deciding_twice_is_deciding_once(known: Known, seen: dict[str, str], hel
 def test_caps_are_known_by_what_provisioning_has_written() -> None:
     found = known({"gemini": ENTRY, "run": {"intent": "create"}, "old": {"outputState": "ENFORCED"}})
 
-    assert found == Known(caps=(Cap(key="gemini", name=NAMES[0], scope="gemini", state="CONFIGURED"),), odd=())
+    assert found == KnownCaps(caps=(Cap(key="gemini", name=NAMES[0], scope="gemini", state="CONFIGURED"),), odd=())
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_without_a_scope_the_service_tells_it(service: str, scope: str) -> None:
     ids=str,
 )
 def test_what_is_no_cap_is_odd(entry: Any) -> None:
-    assert known({"x": entry}) == Known(caps=(), odd=("x",))
+    assert known({"x": entry}) == KnownCaps(caps=(), odd=("x",))
 
 
 @pytest.mark.parametrize("state", [["ENFORCED"], {"x": 1}, 5, None, "x"], ids=str)

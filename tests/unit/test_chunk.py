@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.bucket.arithmetic import HOUR_US, Level
-from firebreak.bucket.chunk import Want, amount, drawn, holding, later, next_size, spread
+from firebreak.bucket.arithmetic import Level
+from firebreak.limits.credit import LeaseRequest, amount, drawn, holding, later, next_size, spread
+from firebreak.store.times import HOUR_US
 
 TOKENS = st.integers(0, 10**10)
 COUNTS = st.integers(1, 10**6)
@@ -28,22 +29,22 @@ def test_a_lease_that_lasted_stays_and_one_that_has_lapsed_halves() -> None:
 
 
 def test_a_lease_shrinks_as_the_limit_nears() -> None:
-    want = Want(need=1, size=32)
+    want = LeaseRequest(need=1, size=32)
 
     assert [amount(tokens, want) for tokens in (600, 256, 100, 16, 15, 1, 0)] == [32, 32, 12, 2, 1, 1, 0]
 
 
 def test_what_does_not_cover_the_need_or_the_least_is_not_leased() -> None:
-    assert amount(99, Want(need=100, size=1)) == 0
-    assert amount(99, Want(need=1, size=1, least=100)) == 0
-    assert amount(100, Want(need=1, size=1, least=100)) == 100
+    assert amount(99, LeaseRequest(need=100, size=1)) == 0
+    assert amount(99, LeaseRequest(need=1, size=1, least=100)) == 0
+    assert amount(100, LeaseRequest(need=1, size=1, least=100)) == 100
 
 
 @given(TOKENS, COUNTS, st.integers(0, 10**6), COUNTS)
 def test_a_lease_covers_the_need_and_never_takes_more_than_there_is(
     tokens: int, need: int, size: int, least: int
 ) -> None:
-    leased = amount(tokens, Want(need=need, size=size, least=least))
+    leased = amount(tokens, LeaseRequest(need=need, size=size, least=least))
 
     assert leased == 0 or max(need, least) <= leased <= tokens
     assert (leased == 0) == (tokens < max(need, least))

@@ -22,7 +22,7 @@ from firebreak.gemini.answer import Chunk
 from firebreak.gemini.client import Developer, Gemini, Upstream
 from firebreak.gemini.failure import ModelFailure
 from firebreak.gemini.request import Bounds, parse
-from firebreak.reading import Done
+from firebreak.waiting import Done
 
 HI = parse(
     {"prompt": "hi"},

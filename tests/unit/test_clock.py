@@ -1,6 +1,6 @@
 """The server's time as an instance carries it forward."""
 
-from firebreak.bucket.clock import ANCHOR_S, ServerClock
+from firebreak.store.clock import ANCHOR_S, ServerClock
 
 
 class Hand:

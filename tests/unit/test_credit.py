@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from firebreak.bucket.credit import LEASE_S, Credit, Lot, split
+from firebreak.limits.credit import LEASE_S, Grant, LeasedTokens, split
 
 
 class Held:
@@ -15,12 +15,12 @@ class Held:
         return self.now_s
 
 
-def lot(tokens: int, lapses_s: float = LEASE_S) -> Lot:
-    return Lot(tokens=tokens, lapses_s=lapses_s)
+def lot(tokens: int, lapses_s: float = LEASE_S) -> Grant:
+    return Grant(tokens=tokens, lapses_s=lapses_s)
 
 
 def test_all_is_taken_or_nothing() -> None:
-    credit = Credit(Held())
+    credit = LeasedTokens(Held())
     credit.put([lot(5)])
 
     assert credit.take(6) is None
@@ -29,7 +29,7 @@ def test_all_is_taken_or_nothing() -> None:
 
 
 def test_what_lapses_first_is_used_first() -> None:
-    credit = Credit(Held())
+    credit = LeasedTokens(Held())
     credit.put([lot(5, 20.0)])
     credit.put([lot(5, 10.0)])
 
@@ -39,7 +39,7 @@ def test_what_lapses_first_is_used_first() -> None:
 
 def test_what_has_lapsed_is_gone() -> None:
     clock = Held()
-    credit = Credit(clock)
+    credit = LeasedTokens(clock)
     credit.put([lot(5, 10.0), lot(5, 20.0)])
     clock.now_s = 10.0
 
@@ -49,7 +49,7 @@ def test_what_has_lapsed_is_gone() -> None:
 
 def test_tokens_given_back_lapse_when_they_would_have() -> None:
     clock = Held()
-    credit = Credit(clock)
+    credit = LeasedTokens(clock)
     used = credit.leased(lot(8, 10.0), use=8)
     clock.now_s = 9.0
     credit.put(used)
@@ -60,7 +60,7 @@ def test_tokens_given_back_lapse_when_they_would_have() -> None:
 
 
 def test_parts_of_a_lease_that_come_back_are_one_lot_again() -> None:
-    credit = Credit(Held())
+    credit = LeasedTokens(Held())
     for part in (credit.leased(lot(8), use=3), (lot(2, 20.0),)):
         credit.put(part)
 
@@ -68,19 +68,19 @@ def test_parts_of_a_lease_that_come_back_are_one_lot_again() -> None:
 
 
 def test_a_lease_gives_out_what_is_needed_and_keeps_the_rest() -> None:
-    credit = Credit(Held())
+    credit = LeasedTokens(Held())
 
     assert credit.leased(lot(8), use=3) == (lot(3),)
     assert credit.take(5) == (lot(5),)
 
 
 def test_the_first_lease_is_no_more_than_what_is_needed() -> None:
-    assert Credit(Held()).next_size(goal_s=10.0, most=32) == 1
+    assert LeasedTokens(Held()).next_size(goal_s=10.0, most=32) == 1
 
 
 def test_leases_grow_while_they_do_not_last_and_shrink_when_they_lapse() -> None:
     clock = Held()
-    credit = Credit(clock)
+    credit = LeasedTokens(clock)
     credit.leased(lot(8), use=8)
 
     assert credit.next_size(goal_s=10.0, most=32) == 16
@@ -104,7 +104,7 @@ def test_split_keeps_every_token() -> None:
 
 
 def test_a_hundred_threads_take_each_token_once() -> None:
-    credit = Credit(Held())
+    credit = LeasedTokens(Held())
     credit.put([lot(30, 10.0), lot(20, 20.0)])
     with ThreadPoolExecutor(max_workers=100) as threads:
         taken = list(threads.map(lambda _: credit.take(1), range(100)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from firebreak.errors import InvalidField
-from firebreak.gemini import declarations
+from firebreak.gemini import contents
 from firebreak.gemini.request import THINKING_LEVELS, Bounds, parse
 
 BOUNDS = Bounds(models=("a",), max_output_tokens=100, default_output_tokens=10, max_prompt_bytes=10**6)
@@ -37,11 +37,11 @@ def names(enum: Any) -> set[str]:
 
 
 def test_every_field_and_name_is_one_that_the_sdk_knows_and_none_is_missing() -> None:
-    assert set(declarations.SCHEMA) == aliases(types.Schema)
-    assert set(declarations.DECLARATION) == aliases(types.FunctionDeclaration)
-    assert set(declarations.TYPES) == names(types.Type)
-    assert set(declarations.BEHAVIORS) == names(types.Behavior)
-    assert set(declarations.MODES) == names(types.FunctionCallingConfigMode) - {"MODE_UNSPECIFIED"}
+    assert set(contents.SCHEMA) == aliases(types.Schema)
+    assert set(contents.DECLARATION) == aliases(types.FunctionDeclaration)
+    assert set(contents.TYPES) == names(types.Type)
+    assert set(contents.BEHAVIORS) == names(types.Behavior)
+    assert set(contents.MODES) == names(types.FunctionCallingConfigMode) - {"MODE_UNSPECIFIED"}
     assert set(THINKING_LEVELS) == names(types.ThinkingLevel) - {"THINKING_LEVEL_UNSPECIFIED"}
 
 
@@ -150,14 +150,14 @@ def test_the_longest_name_and_the_numbers_of_a_schema_are_taken() -> None:
     [(1, 1), (None, 1), ("abc", 1), ([], 1), ({}, 1), ([1, 2], 3), ({"a": 1, "b": [1]}, 4), (({"a": {}},), 3)],
 )
 def test_values_are_counted_with_what_holds_them(json: object, count: int) -> None:
-    assert declarations.values(json) == count
+    assert contents.values(json) == count
 
 
 def test_tools_and_schema_are_bounded_together() -> None:
     def asked(count: int, **more: object) -> dict[str, Any]:
         return {"prompt": "hi", "tools": declared(parameters={"enum": ["x"] * count}), **more}
 
-    most = declarations.MAX_VALUES - declarations.values([declared(parameters={"enum": []}), None])
+    most = contents.MAX_VALUES - contents.values([declared(parameters={"enum": []}), None])
     parse(asked(most), BOUNDS)
 
     for data in (asked(most + 1), asked(most, responseSchema={"a": 1})):
@@ -216,11 +216,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-TYPE = st.sampled_from([*declarations.TYPES, "string", SECRET]) | JSON
+TYPE = st.sampled_from([*contents.TYPES, "string", SECRET]) | JSON
 SCHEMA = st.recursive(
     st.fixed_dictionaries({"type": TYPE}),
     lambda inner: st.dictionaries(
-        st.sampled_from([*declarations.SCHEMA, "any_of"]),
+        st.sampled_from([*contents.SCHEMA, "any_of"]),
         inner | st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2) | JSON,
         max_size=4,
     ),

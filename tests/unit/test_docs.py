@@ -1,7 +1,7 @@
 """README and .env.example are as the code has them."""
 
 from firebreak.errors import KINDS, Reason
-from firebreak.settings import KNOBS
+from firebreak.settings.settings import KNOBS
 from scripts import docs
 from scripts.local.deployed import FUNCTIONS
 from scripts.local.dotenv import dotenv

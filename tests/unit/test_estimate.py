@@ -6,8 +6,8 @@ import pytest
 
 from firebreak.gemini import estimate
 from firebreak.gemini.contents import Called, Inline, Part, Text, Turn
-from firebreak.gemini.prices import FLAT, ONE, Price, Weights
 from firebreak.gemini.request import Request
+from firebreak.settings.weights import FLAT, ONE, Price, Weights
 
 HI = Turn(role="user", parts=(Text(text="hi"),))
 ASKED = Request(model="m", turns=(HI,), system=None, max_output_tokens=100, temperature=None)

@@ -11,9 +11,9 @@ import flask
 import pytest
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
-from firebreak import patience
-from firebreak.front import Front, stand_before
-from firebreak.incoming import Environ, Incoming
+from firebreak.guard import client_timeouts
+from firebreak.guard.front import Front, stand_before
+from firebreak.guard.incoming import Environ, Incoming
 
 
 class Answer:
@@ -109,7 +109,7 @@ def test_a_connection_that_closes_anyway_is_not_left_to_the_thread_that_accepts(
 def test_a_silent_client_does_not_wait_for_ever(ends: tuple[socket.socket, socket.socket]) -> None:
     answered(reads, environ(ends[0], b"body"), Answer())
 
-    assert ends[0].gettimeout() == patience.SILENCE_S
+    assert ends[0].gettimeout() == client_timeouts.SILENCE_S
 
 
 @pytest.mark.parametrize("host", ["a..b", ".", "a" * 64 + ".com", "xn--" + "a" * 70])
@@ -136,7 +136,7 @@ def test_what_a_client_still_sends_is_thrown_away_and_it_reads_its_answer(
     sending.start()
     server.sendall(b"answer")
 
-    patience.hang_up(server)
+    client_timeouts.hang_up(server)
     sending.join()
 
     assert client.recv(100) == b"answer"
@@ -153,7 +153,7 @@ def test_a_client_that_sends_for_ever_is_hung_up_on(ends: tuple[socket.socket, s
 
     sending = Thread(target=send)
     sending.start()
-    patience.hang_up(server)
+    client_timeouts.hang_up(server)
     server.close()
     sending.join()
 
@@ -161,13 +161,13 @@ def test_a_client_that_sends_for_ever_is_hung_up_on(ends: tuple[socket.socket, s
 def test_a_watch_that_could_not_start_starts_with_the_next_client(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = patience._Watch()
+    watch = client_timeouts._Watch()
 
     def no_thread(*_: object, **__: object) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as exhausted:
-        exhausted.setattr(patience, "Thread", no_thread)
+        exhausted.setattr(client_timeouts, "Thread", no_thread)
         with pytest.raises(RuntimeError):
             watch.add(ends[0], 0.0)
     watch.add(ends[0], 0.0)
@@ -179,7 +179,7 @@ def test_a_watch_that_could_not_start_starts_with_the_next_client(
 def test_a_client_that_is_gone_is_hung_up_on(ends: tuple[socket.socket, socket.socket]) -> None:
     ends[1].close()
 
-    patience.hang_up(ends[0])
+    client_timeouts.hang_up(ends[0])
 
 
 def test_the_application_of_the_function_gets_a_front_once_and_no_other_does() -> None:

@@ -10,7 +10,7 @@ import pytest
 from google import genai
 from google.genai import types
 
-from firebreak.gemini import message
+from firebreak.gemini import messages
 from firebreak.gemini.contents import Media
 from firebreak.gemini.request import Bounds, parse
 
@@ -43,7 +43,7 @@ def ours(data: dict[str, Any]) -> Any:
     """What the model gets of a request."""
     with sent() as (client, bodies):
         client.models.generate_content(
-            model="m", contents=message.EMPTY, config=message.generation(parse(data, BOUNDS), 1)
+            model="m", contents=messages.EMPTY, config=messages.generation(parse(data, BOUNDS), 1)
         )
     return bodies[0]
 
@@ -106,14 +106,14 @@ def test_a_models_turn_goes_back_exactly_as_it_came(signature: str) -> None:
     bounds = Bounds(**{name: getattr(BOUNDS, name) for name in BOUNDS.__slots__} | {"max_prompt_bytes": 10**6})
 
     with sent() as (client, bodies):
-        config = message.generation(parse(wide, bounds), 1)
-        client.models.generate_content(model="m", contents=message.EMPTY, config=config)
+        config = messages.generation(parse(wide, bounds), 1)
+        client.models.generate_content(model="m", contents=messages.EMPTY, config=config)
 
     assert bodies[0]["contents"] == wide["contents"]
 
 
 def test_a_count_has_a_deadline_of_its_own() -> None:
-    options = message.counting(parse({"prompt": "hi"}, BOUNDS), 5.0).http_options
+    options = messages.counting(parse({"prompt": "hi"}, BOUNDS), 5.0).http_options
 
     assert options is not None
     assert options.timeout == 5_000
@@ -123,7 +123,7 @@ def test_a_count_is_asked_of_the_system_text_and_the_conversation() -> None:
     request = parse({"contents": [ASK], "system": "Be kind."}, BOUNDS)
 
     with sent() as (client, bodies):
-        client.models.count_tokens(model="m", contents=message.EMPTY, config=message.counting(request, 5.0))
+        client.models.count_tokens(model="m", contents=messages.EMPTY, config=messages.counting(request, 5.0))
 
     assert bodies[0]["contents"] == [{"role": "user", "parts": [{"text": "Be kind."}]}, ASK]
 
@@ -137,7 +137,7 @@ def test_what_was_not_asked_for_is_not_sent() -> None:
 
 
 def test_the_sdk_keeps_its_hands_off_the_answer() -> None:
-    config = message.generation(parse({"prompt": "hi"}, BOUNDS), 1.5)
+    config = messages.generation(parse({"prompt": "hi"}, BOUNDS), 1.5)
 
     assert config.automatic_continuation is False
     assert config.automatic_function_calling is not None

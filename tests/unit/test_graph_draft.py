@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
-from firebreak.graph.documents import Content, Key, Kind, edge, node, same
-from firebreak.graph.draft import Draft
-from firebreak.graph.operations import Operation, parse
+from graph.documents import Content, Key, Kind, edge, node, same
+from graph.draft import Draft
+from graph.operations import Operation, parse
 
 type State = Mapping[Key, Content]
 

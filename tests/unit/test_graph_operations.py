@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
-from firebreak.graph import fields
-from firebreak.graph.documents import FIELDS, Kind
-from firebreak.graph.operations import HANDLERS, MOST_OPERATIONS, Operation, parse
+from graph import fields
+from graph.documents import FIELDS, Kind
+from graph.operations import HANDLERS, MOST_OPERATIONS, Operation, parse
 from scripts.local.layout import ROOT
 
 NODE = {"op": "create_node", "id": "a"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.errors import InvalidField
-from firebreak.graph.traversal import DEFAULT_NODES, ENDS, MOST_DEPTH, MOST_STARTS, Task, parse
+from graph.traverse import DEFAULT_NODES, ENDS, MOST_DEPTH, MOST_STARTS, Task, parse
 from tests.unit.test_graph_operations import JSON
 
 

@@ -7,7 +7,7 @@ import flask
 import pytest
 
 from firebreak.errors import Malformed
-from firebreak.incoming import Incoming
+from firebreak.guard.incoming import Incoming
 
 BOUND = 100
 

@@ -4,9 +4,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.document import Commit
-from firebreak.bucket.known import KNOWN_S, REFUSE_S, KnownUsers
-from firebreak.bucket.record import Bucket
+from firebreak.bucket.documents import Bucket, Commit
+from firebreak.bucket.memory import KNOWN_S, REFUSE_S, KnownUsers
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,13 +1,12 @@
-"""What leases can admit in any window, whatever instances lease, use and lose when: the bound that `rate.py` states."""
+"""What leases can admit in any window, whatever instances lease, use and lose when: the bound in `limits/requests.py`."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.bucket import chunk
-from firebreak.bucket.arithmetic import HOUR_US, SECOND_US, Level
-from firebreak.bucket.chunk import Want
-from firebreak.bucket.credit import LEASE_S, Credit, Lot
-from firebreak.rate import MOST
+from firebreak.bucket.arithmetic import Level
+from firebreak.limits.credit import LEASE_S, Grant, LeasedTokens, LeaseRequest, amount, drawn, holding
+from firebreak.limits.requests import MOST
+from firebreak.store.times import HOUR_US, SECOND_US
 
 INSTANCES = 3
 
@@ -20,7 +19,7 @@ class Played:
         self.admitted: list[int] = []
         self._limits = {"read": limit}
         self._levels: dict[str, Level] = {}
-        self._credits = [Credit(lambda: float(self.now_s)) for _ in range(INSTANCES)]
+        self._credits = [LeasedTokens(lambda: float(self.now_s)) for _ in range(INSTANCES)]
 
     def request(self, instance: int, *, lost: bool) -> None:
         """As `Rate.take`; when the reply of the commit is lost, what was leased is gone."""
@@ -28,12 +27,12 @@ class Played:
         if credit.take(1) or self._lease(credit, lost=lost):
             self.admitted.append(self.now_s)
 
-    def _lease(self, credit: Credit, *, lost: bool) -> bool:
-        held = chunk.holding(self._levels, self._limits, at_us=self.now_s * SECOND_US)
-        want = Want(need=1, size=credit.next_size(goal_s=LEASE_S, most=MOST))
-        tokens = chunk.amount(held.tokens, want)
-        self._levels |= chunk.drawn(held.levels, tokens)
-        return bool(tokens and not lost and credit.leased(Lot(tokens=tokens, lapses_s=self.now_s + LEASE_S), use=1))
+    def _lease(self, credit: LeasedTokens, *, lost: bool) -> bool:
+        held = holding(self._levels, self._limits, at_us=self.now_s * SECOND_US)
+        want = LeaseRequest(need=1, size=credit.next_size(goal_s=LEASE_S, most=MOST))
+        tokens = amount(held.tokens, want)
+        self._levels |= drawn(held.levels, tokens)
+        return bool(tokens and not lost and credit.leased(Grant(tokens=tokens, lapses_s=self.now_s + LEASE_S), use=1))
 
 
 STEPS = st.lists(

@@ -7,12 +7,10 @@ from threading import Thread
 
 import pytest
 
-from firebreak.deadline import within
 from firebreak.errors import MeterExceeded, ReadsExceeded, Refused, WritesExceeded
-from firebreak.metering.counter import Meter, ReadMeter, WriteMeter
-from firebreak.metering.hold import Hold
-from firebreak.metering.meter import AlreadyMetered, NoMeter, current, metered, unmetered
-from firebreak.reading import DONE, Reading
+from firebreak.metering.meter import AlreadyMetered, Meter, NoMeter, ReadMeter, WriteMeter, current, metered, unmetered
+from firebreak.metering.queries import ReadHold
+from firebreak.waiting import DONE, ReadAhead, within
 
 
 def alone(call: Callable[[], object]) -> object:
@@ -137,7 +135,7 @@ def test_threads_take_exactly_the_limit() -> None:
 
 def test_what_a_read_under_way_has_set_aside_is_not_used_and_not_free() -> None:
     meter = ReadMeter(10)
-    hold = Hold(meter)
+    hold = ReadHold(meter)
     with hold.lock:
         hold.open(8)
         hold.spend(3)
@@ -150,7 +148,7 @@ def test_what_a_read_under_way_has_set_aside_is_not_used_and_not_free() -> None:
 
 def test_who_needs_what_a_read_has_set_aside_waits_for_its_end() -> None:
     meter = ReadMeter(10)
-    hold = Hold(meter)
+    hold = ReadHold(meter)
     with ThreadPoolExecutor(max_workers=1) as pool:
         with hold.lock:
             hold.open(None)
@@ -165,7 +163,7 @@ def test_who_needs_what_a_read_has_set_aside_waits_for_its_end() -> None:
 
 def test_a_read_that_nobody_waits_for_stays_counted_in_full() -> None:
     meter = ReadMeter(10)
-    hold = Hold(meter)
+    hold = ReadHold(meter)
     with hold.lock:
         hold.open(6)
         hold.spend(1)
@@ -179,7 +177,7 @@ def test_two_reads_of_all_that_is_left_share_it_and_never_more() -> None:
     meter = ReadMeter(100)
 
     def read(_: int) -> int:
-        hold = Hold(meter)
+        hold = ReadHold(meter)
         with hold.lock:
             granted = hold.open(None)
             hold.spend(10)
@@ -269,7 +267,7 @@ def test_requests_that_run_at_once_have_meters_of_their_own() -> None:
 def test_threads_started_through_our_own_parts_count_on_the_request() -> None:
     with metered(reads=9, writes=1) as meters:
         within(5, lambda: current().reads.take(2))
-        reading = Reading(lambda: (took(current().reads) for _ in range(3)))
+        reading = ReadAhead(lambda: (took(current().reads) for _ in range(3)))
         while reading.take(wait_s=5) is not DONE:
             pass
         contextvars.copy_context().run(lambda: current().reads.take(4))

@@ -33,7 +33,7 @@ def test_one_thing_is_changed(before: str, after: str | None) -> None:
     assert (None if new is None else ast.unparse(new)) == after
 
 
-@pytest.mark.parametrize("module", ["budgets.standing", "metering.counter"])
+@pytest.mark.parametrize("module", ["budgets.standing", "metering.meter"])
 def test_every_change_of_a_module_is_another_program(module: str) -> None:
     source = ast.unparse(ast.parse(path_of(module).read_text()))
 
@@ -51,7 +51,7 @@ def test_only_what_runs_is_changed() -> None:
 
 
 def test_the_default_is_what_decides_about_money() -> None:
-    assert {"budgets.standing", "metering.counter", "gemini.bill", "streaming"} <= set(default_modules())
+    assert {"budgets.standing", "metering.meter", "gemini.generate", "guard.streaming"} <= set(default_modules())
 
 
 def test_tests_that_import_a_module_come_first() -> None:
@@ -65,7 +65,7 @@ def test_tests_that_import_a_module_come_first() -> None:
 @pytest.mark.timeout(600)
 def test_the_tests_run_against_the_copy(tmp_path: Path) -> None:
     copy, trace = copied(tmp_path / "copy"), tmp_path / "trace"
-    place = copy / "firebreak" / "budgets" / "period.py"
+    place = copy / "firebreak" / "settings" / "period.py"
     place.write_text(f"{place.read_text()}\nopen({str(trace)!r}, 'w').close()\n")
 
     assert not catches(copy, [UNIT / "test_period.py"], timeout_s=500)

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak import stamp
 from firebreak.budgets import notice as notices
-from firebreak.budgets import policies
-from firebreak.budgets.changes import changes
 from firebreak.budgets.notice import NotANotice, Notice
-from firebreak.budgets.period import Dates, Every, Period, Span, containing
-from firebreak.budgets.policies import Kind, Threshold
+from firebreak.budgets.respond import changes
 from firebreak.budgets.standing import MOST_APPLIED, MOST_POINTS, TAIL_US, Outcome, Standing, Told, decide
+from firebreak.settings import policies
+from firebreak.settings.period import Dates, Every, Period, Span, containing
+from firebreak.settings.policies import Threshold, ThresholdKind
+from firebreak.store import times
 from firebreak.switch.state import SCOPES, State
 
 ACCOUNT, BUDGET = "01D4EE-079462-DFD6EC", "11111111-2222-3333-4444-555555555555"
@@ -37,7 +37,7 @@ SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 
 
 def us(text: str) -> int:
-    found = stamp.parse(text)
+    found = times.parse(text)
     assert found is not None
     return found
 
@@ -95,7 +95,7 @@ def test_a_notice_is_read() -> None:
         budget=BUDGET,
         name="Firestore",
         start_us=us("2026-11-01T07:00:00Z"),
-        exceeded=(Threshold(kind=Kind.ACTUAL, bp=5_000),),
+        exceeded=(Threshold(kind=ThresholdKind.ACTUAL, bp=5_000),),
         cost=45_500_000,
         amount=100_000_000,
         is_fixed=True,
@@ -240,7 +240,7 @@ def test_a_period_has_a_name_and_an_end(start: str, every: Every, name: str, end
     period = containing(us(start), every)
 
     assert period is not None
-    assert (period.name, stamp.second(period.end_us)) == (name, end)
+    assert (period.name, times.second(period.end_us)) == (name, end)
 
 
 @pytest.mark.parametrize("start_s", [-62_135_596_800, 253_402_300_799, -62_135_683_140])
@@ -279,7 +279,7 @@ def test_thresholds_that_somebody_makes_up_fill_no_document() -> None:
 
 
 def test_points_are_one_an_hour_and_bounded() -> None:
-    full = {stamp.hour(NOON + n * 3_600 * SECOND_US): n for n in range(MOST_POINTS)}
+    full = {times.hour(NOON + n * 3_600 * SECOND_US): n for n in range(MOST_POINTS)}
     before, _ = play([notice()])
     assert before is not None
     later = NOON + MOST_POINTS * 3_600 * SECOND_US
@@ -326,7 +326,7 @@ def test_in_any_order_with_duplicates_each_policy_acts_once_and_the_cost_never_g
     sent_and_delivered: tuple[list[Notice], list[Notice]],
 ) -> None:
     sent, delivered = sent_and_delivered
-    reached = {Kind.ACTUAL: 0, Kind.FORECAST: 0}
+    reached = {ThresholdKind.ACTUAL: 0, ThresholdKind.FORECAST: 0}
     for threshold in (t for message in sent for t in message.exceeded):
         reached[threshold.kind] = max(reached[threshold.kind], threshold.bp)
     named = [p for p in budget().policies if p.threshold.bp <= reached[p.threshold.kind]]
@@ -504,7 +504,8 @@ def test_what_a_budget_tightens_ends_with_its_own_period_and_loosens_no_other(fi
         every: changes(
             (
                 policies.Policy(
-                    threshold=Threshold(kind=Kind.ACTUAL, bp=5_000), action=policies.Tighten(percent=percent)
+                    threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=5_000),
+                    action=policies.TightenPolicy(percent=percent),
                 ),
             ),
             Standing(account=ACCOUNT, budget=f"{every}-budget", name="", period=november(every)),
@@ -522,7 +523,9 @@ def test_what_a_budget_tightens_ends_with_its_own_period_and_loosens_no_other(fi
 
 def test_a_trip_of_a_custom_period_lasts_until_its_last_day_is_over() -> None:
     standing = Standing(account=ACCOUNT, budget=BUDGET, name="", period=november(CUSTOM))
-    trip = policies.Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=10_000), action=policies.Trip(scope="all"))
+    trip = policies.Policy(
+        threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=10_000), action=policies.TripPolicy(scope="all")
+    )
 
     state = State()
     for change in changes((trip,), standing):
@@ -533,8 +536,12 @@ def test_a_trip_of_a_custom_period_lasts_until_its_last_day_is_over() -> None:
 
 
 def test_a_budget_does_not_loosen_what_a_forecast_made_it_tighten() -> None:
-    forecast = policies.Policy(threshold=Threshold(kind=Kind.FORECAST, bp=12_000), action=policies.Tighten(percent=20))
-    half = policies.Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=5_000), action=policies.Tighten(percent=50))
+    forecast = policies.Policy(
+        threshold=Threshold(kind=ThresholdKind.FORECAST, bp=12_000), action=policies.TightenPolicy(percent=20)
+    )
+    half = policies.Policy(
+        threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=5_000), action=policies.TightenPolicy(percent=50)
+    )
     standing = Standing(account=ACCOUNT, budget=BUDGET, name="", period=november())
 
     state = State()
@@ -558,12 +565,12 @@ def test_a_budget_does_not_loosen_what_a_forecast_made_it_tighten() -> None:
     ],
 )
 def test_a_time_that_could_not_be_reckoned_with_is_none(text: str, known: bool) -> None:
-    assert (stamp.parse(text) is not None) == known
+    assert (times.parse(text) is not None) == known
 
 
 def test_times_are_told_to_the_second() -> None:
-    assert stamp.second(us("2026-12-01T08:00:00Z")) == "2026-12-01T08:00:00Z"
-    assert stamp.parse(datetime(2026, 12, 1, tzinfo=UTC).isoformat()) == us("2026-12-01T00:00:00Z")
+    assert times.second(us("2026-12-01T08:00:00Z")) == "2026-12-01T08:00:00Z"
+    assert times.parse(datetime(2026, 12, 1, tzinfo=UTC).isoformat()) == us("2026-12-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(("more", "taken"), [(0, True), (1, False)])

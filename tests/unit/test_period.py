@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from firebreak.budgets.period import DAY_US, Dates, Every, Period, Span, containing, span
+from firebreak.settings.period import DAY_US, Dates, Every, Period, Span, containing, span
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONE = ZoneInfo("America/Los_Angeles")

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from firebreak.bucket.share import divide
+from firebreak.limits.pool import divide
 from tests.unit.traffic import Instance, World, busiest, caller
 
 INSTANCES = 100

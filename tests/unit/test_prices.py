@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.gemini.prices import FLAT, ONE, Price, Tally, Usage, Weights, bound, cost
-from firebreak.knobs import prices
+from firebreak.gemini.prices import Tally, Usage, bound, cost
+from firebreak.settings.knobs import prices
+from firebreak.settings.weights import FLAT, ONE, Price, Weights
 
 COUNTS = st.none() | st.integers(0, 10**6)
 USAGES = st.builds(Usage, prompt=COUNTS, output=COUNTS, thought=COUNTS, cached=COUNTS, tool=COUNTS, total=COUNTS)

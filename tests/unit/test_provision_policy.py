@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from firebreak.budgets import policies
+from firebreak.settings import policies
 from scripts.provision import policy
 from scripts.provision.clients import knows_spend_caps
 from scripts.provision.config import Alert

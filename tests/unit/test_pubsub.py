@@ -10,9 +10,10 @@ from cloudevents.http import CloudEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak import pubsub
-from firebreak.errors import StoreUnavailable
-from firebreak.pubsub import Again, Message, Redeliver, on_message
+from firebreak.budgets.notice import Message
+from firebreak.errors import Again, StoreUnavailable
+from firebreak.guard import pubsub
+from firebreak.guard.pubsub import Redeliver, on_message
 
 NAMES = ["message", "data", "attributes", "messageId", "message_id", "publishTime", "publish_time", "subscription"]
 

@@ -13,7 +13,7 @@ from firebase_admin import credentials
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import NoMeter
 from scripts.local.client import client_at
 from scripts.local.inject.raw_firestore import FAILED, RawFirestore, raw
@@ -125,4 +125,4 @@ def test_only_the_metered_client_itself_knows_the_way_to_the_wire() -> None:
 
     knowing = {str(path.relative_to(folder)) for path in folder.rglob("*.py") if wire.search(path.read_text())}
 
-    assert knowing == {"metering/api.py", "metering/firestore.py"}
+    assert knowing == {"metering/api.py", "metering/client.py"}

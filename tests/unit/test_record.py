@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.record import Bucket, Corrupt, document_id, from_us, read_bucket, to_us, user_key, user_of
+from firebreak.bucket.documents import Bucket, read_bucket
+from firebreak.store.documents import Corrupt, document_id, user_key, user_of
+from firebreak.store.times import from_us, to_us
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 UIDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128) | st.text(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from firebreak.errors import InvalidField
 from firebreak.gemini import estimate
 from firebreak.gemini.contents import Inline, Media, Text, Turn
-from firebreak.gemini.prices import FLAT
 from firebreak.gemini.request import THINKING_LEVELS, Bounds, parse, request_id
+from firebreak.settings.weights import FLAT
 
 BOUNDS = Bounds(
     models=("a", "b"),

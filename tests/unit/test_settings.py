@@ -5,9 +5,9 @@ import json
 import pytest
 
 from firebreak.errors import Misconfigured
-from firebreak.knobs import Knob
-from firebreak.settings import KNOBS, faults, load
-from firebreak.tiers import daily_limit
+from firebreak.settings.knobs import Knob
+from firebreak.settings.settings import KNOBS, faults, load
+from firebreak.settings.tiers import daily_limit
 
 GOOD = {"GCLOUD_PROJECT": "my-app", "MAX_DAILY_TOKENS": "1000"}
 DEMO = GOOD | {"GCLOUD_PROJECT": "demo-x", "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1"}

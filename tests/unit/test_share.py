@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firebreak.bucket.arithmetic import HOUR_US, Level
-from firebreak.bucket.chunk import Holding, holding
-from firebreak.bucket.share import COMMON, SHARDS, Share, divide
+from firebreak.bucket.arithmetic import Level
+from firebreak.limits.credit import Holding, holding
+from firebreak.limits.pool import COMMON, SHARDS, Share, divide
+from firebreak.store.times import HOUR_US
 
 PERCENTS = st.dictionaries(st.text(min_size=1, max_size=3), st.integers(0, 100), max_size=4).filter(
     lambda percents: sum(percents.values()) <= 100 and COMMON not in percents

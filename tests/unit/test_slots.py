@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from firebreak.errors import Contention
-from firebreak.settings import load
-from firebreak.slots import Slots
-from firebreak.tiers import threads
+from firebreak.guard.slots import Slots
+from firebreak.settings.settings import load
+from firebreak.settings.tiers import threads
 
 
 def test_a_user_who_holds_all_of_theirs_is_refused_and_told_when_to_come_back() -> None:

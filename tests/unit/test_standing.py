@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from firebreak.budgets.notice import MICROS, Notice
-from firebreak.budgets.period import Every, Period, containing
-from firebreak.budgets.policies import Budget, Kind, Policy, Record, Threshold, Tighten, Trip
 from firebreak.budgets.respond import STRAY_US, verdict
 from firebreak.budgets.standing import (
     MOST_APPLIED,
@@ -21,6 +19,16 @@ from firebreak.budgets.standing import (
     decide,
 )
 from firebreak.events import Severity
+from firebreak.settings.period import Every, Period, containing
+from firebreak.settings.policies import (
+    Budget,
+    Policy,
+    RecordPolicy,
+    Threshold,
+    ThresholdKind,
+    TightenPolicy,
+    TripPolicy,
+)
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,10 +40,13 @@ def us(*when: int) -> int:
 
 NOVEMBER = Period(name="2026-11", start_us=us(2026, 11, 1, 7), end_us=us(2026, 12, 1, 8))
 NOON = us(2026, 11, 10, 12, 30)
-HALF, FULL = Threshold(kind=Kind.ACTUAL, bp=5_000), Threshold(kind=Kind.ACTUAL, bp=10_000)
-DOUBLE, FORECAST = Threshold(kind=Kind.ACTUAL, bp=20_000), Threshold(kind=Kind.FORECAST, bp=12_000)
-TIGHTEN, TRIP = Policy(threshold=HALF, action=Tighten(percent=50)), Policy(threshold=FULL, action=Trip(scope="all"))
-AHEAD = Policy(threshold=FORECAST, action=Trip(scope="gemini"))
+HALF, FULL = Threshold(kind=ThresholdKind.ACTUAL, bp=5_000), Threshold(kind=ThresholdKind.ACTUAL, bp=10_000)
+DOUBLE, FORECAST = Threshold(kind=ThresholdKind.ACTUAL, bp=20_000), Threshold(kind=ThresholdKind.FORECAST, bp=12_000)
+TIGHTEN, TRIP = (
+    Policy(threshold=HALF, action=TightenPolicy(percent=50)),
+    Policy(threshold=FULL, action=TripPolicy(scope="all")),
+)
+AHEAD = Policy(threshold=FORECAST, action=TripPolicy(scope="gemini"))
 BUDGET = Budget(account="A", id="b", period=Every.MONTH, policies=(TRIP, TIGHTEN, AHEAD))
 POINTS = {"2026-11-10T12Z": 300 * MICROS}
 
@@ -255,10 +266,10 @@ def test_what_was_published_before_the_budget_was_raised_sets_nothing_off(
 
 
 def test_a_raised_budget_tells_again_of_a_threshold_without_a_policy() -> None:
-    done = standing(applied=DONE | {DOUBLE: applied(Record())})
+    done = standing(applied=DONE | {DOUBLE: applied(RecordPolicy())})
 
     assert play(done, notice(DOUBLE)).policies == ()
-    assert Policy(threshold=DOUBLE, action=Record()) in play(done, notice(DOUBLE, amount=150 * MICROS)).policies
+    assert Policy(threshold=DOUBLE, action=RecordPolicy()) in play(done, notice(DOUBLE, amount=150 * MICROS)).policies
 
 
 @pytest.mark.parametrize(
@@ -266,17 +277,17 @@ def test_a_raised_budget_tells_again_of_a_threshold_without_a_policy() -> None:
     [
         ((), ()),
         (
-            (Threshold(kind=Kind.ACTUAL, bp=4_999),),
-            (Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=4_999), action=Record()),),
+            (Threshold(kind=ThresholdKind.ACTUAL, bp=4_999),),
+            (Policy(threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=4_999), action=RecordPolicy()),),
         ),
         (
-            (Threshold(kind=Kind.ACTUAL, bp=1),),
-            (Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=1), action=Record()),),
+            (Threshold(kind=ThresholdKind.ACTUAL, bp=1),),
+            (Policy(threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=1), action=RecordPolicy()),),
         ),
         ((HALF,), (TIGHTEN,)),
         (
-            (Threshold(kind=Kind.ACTUAL, bp=5_001),),
-            (TIGHTEN, Policy(threshold=Threshold(kind=Kind.ACTUAL, bp=5_001), action=Record())),
+            (Threshold(kind=ThresholdKind.ACTUAL, bp=5_001),),
+            (TIGHTEN, Policy(threshold=Threshold(kind=ThresholdKind.ACTUAL, bp=5_001), action=RecordPolicy())),
         ),
         ((FULL,), (TIGHTEN, TRIP)),
         ((FORECAST,), (AHEAD,)),
@@ -292,13 +303,13 @@ def test_a_notice_reaches_the_policies_up_to_its_threshold(
 @pytest.mark.parametrize(
     ("done", "now", "acts"),
     [
-        (Record(), Record(), False),
-        (Record(), Trip(scope="all"), True),
-        (Trip(scope="all"), Record(), False),
-        (Trip(scope="all"), Trip(scope="gemini"), False),
+        (RecordPolicy(), RecordPolicy(), False),
+        (RecordPolicy(), TripPolicy(scope="all"), True),
+        (TripPolicy(scope="all"), RecordPolicy(), False),
+        (TripPolicy(scope="all"), TripPolicy(scope="gemini"), False),
     ],
 )
-def test_what_was_only_recorded_may_still_act(done: object, now: Record | Trip, acts: bool) -> None:
+def test_what_was_only_recorded_may_still_act(done: object, now: RecordPolicy | TripPolicy, acts: bool) -> None:
     budget = replace(BUDGET, policies=(Policy(threshold=FULL, action=now),))
 
     decision = play(standing(applied={FULL: applied(done)}), notice(FULL), budget=budget)
@@ -308,7 +319,7 @@ def test_what_was_only_recorded_may_still_act(done: object, now: Record | Trip, 
 
 @pytest.mark.parametrize(("known", "told"), [(MOST_APPLIED - 1, True), (MOST_APPLIED, False)])
 def test_thresholds_without_a_policy_are_bounded(known: int, told: bool) -> None:
-    done = {Threshold(kind=Kind.FORECAST, bp=bp + 1): applied(Record()) for bp in range(known)}
+    done = {Threshold(kind=ThresholdKind.FORECAST, bp=bp + 1): applied(RecordPolicy()) for bp in range(known)}
     budget = replace(BUDGET, policies=())
 
     assert bool(play(standing(applied=done), notice(FULL), budget=budget).policies) == told

@@ -10,7 +10,7 @@ import pytest
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
-from firebreak import streaming
+from firebreak.guard import streaming
 
 WANTED: dict[str, bool] = {
     "text/event-stream": True,

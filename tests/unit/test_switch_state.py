@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firebreak.store.documents import Corrupt
 from firebreak.switch import change
-from firebreak.switch.state import OWNERS, SCOPES, Corrupt, State, Tightening, Trip, fields_of, parse
+from firebreak.switch.state import OWNERS, SCOPES, ActiveTrip, State, Tightening, fields_of, parse
 from scripts.local.layout import ROOT
 
 HOLDERS = (*OWNERS, "budget:1", "budget:11111111-2222-3333-4444-555555555555")
@@ -18,7 +19,7 @@ TIMES = st.integers(0, 10**15)
 ENDS = st.none() | TIMES
 TEXTS = st.text(max_size=200)
 TRIPS = st.builds(
-    Trip,
+    ActiveTrip,
     scope=st.sampled_from(SCOPES),
     owner=st.sampled_from(HOLDERS),
     reason=TEXTS,
@@ -63,8 +64,8 @@ OWNED = st.dictionaries(st.sampled_from([*OWNERS, "", "x"]), ENTRIES, max_size=3
 SCOPED = st.dictionaries(st.sampled_from([*SCOPES, "x"]), OWNED, max_size=3)
 
 
-def trip(scope: str = "gemini", owner: str = "operator", until_us: int | None = None, reason: str = "") -> Trip:
-    return Trip(scope=scope, owner=owner, reason=reason, by="", at_us=None, until_us=until_us)
+def trip(scope: str = "gemini", owner: str = "operator", until_us: int | None = None, reason: str = "") -> ActiveTrip:
+    return ActiveTrip(scope=scope, owner=owner, reason=reason, by="", at_us=None, until_us=until_us)
 
 
 def tightening(percent: int, owner: str = "operator", until_us: int | None = None) -> Tightening:
@@ -224,7 +225,7 @@ def test_a_trip_replaces_its_owners_and_nobody_elses(
 ) -> None:
     after = change.Trip(scope=scope, owner=owner, reason="r", by="b", until_us=until_us).on(state, 7)
 
-    new = Trip(scope=scope, owner=owner, reason="r", by="b", at_us=7, until_us=until_us)
+    new = ActiveTrip(scope=scope, owner=owner, reason="r", by="b", at_us=7, until_us=until_us)
     assert set(after.trips) == {t for t in state.trips if (t.scope, t.owner) != (scope, owner)} | {new}
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from firebreak.settings import Settings, load
-from firebreak.tiers import requests_per_hour, tier_name
+from firebreak.settings.settings import Settings, load
+from firebreak.settings.tiers import requests_per_hour, tier_name
 
 KNOBS = {
     "GCLOUD_PROJECT": "my-app",

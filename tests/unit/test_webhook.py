@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firebreak.budgets import webhook
-from firebreak.budgets.webhook import NotDelivered
+from firebreak.budgets import announce
+from firebreak.budgets.announce import NotDelivered
 from tests.hook import SECRET, Hook, hooked
 
 BODY = {"text": "Budget Firestore is past 100%."}
@@ -32,11 +32,11 @@ def hook(server: Hook) -> Hook:
 
 @pytest.mark.parametrize("value", ["", "none", "  none\n"])
 def test_no_webhook_is_nobody_to_tell(value: str) -> None:
-    assert webhook.read(value) is None
+    assert announce.read(value) is None
 
 
 def test_a_pasted_url_may_end_with_a_newline(hook: Hook) -> None:
-    assert webhook.read(f"{hook.url}\n") == hook.url
+    assert announce.read(f"{hook.url}\n") == hook.url
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_a_pasted_url_may_end_with_a_newline(hook: Hook) -> None:
 )
 def test_a_value_that_is_not_an_https_url_is_refused_without_repeating_it(value: str) -> None:
     with pytest.raises(ValueError, match=r"^must be an https URL, or none$"):
-        webhook.read(value)
+        announce.read(value)
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_a_2xx_is_taken_and_a_body_without_an_end_is_not_read(hook: Hook, status: int) -> None:
     hook.statuses.append(status)
 
-    webhook.send(hook.url, BODY, http=hook.client())
+    announce.send(hook.url, BODY, http=hook.client())
 
     assert hook.got == [{"path": f"/{SECRET}", "type": "application/json", "body": BODY}]
 
@@ -76,7 +76,7 @@ def test_any_other_answer_is_a_failure_and_no_redirect_is_followed(hook: Hook, s
     hook.headers["Retry-After"] = "0"
 
     with pytest.raises(NotDelivered, match=f"^status {status}$"):
-        webhook.send(hook.url, BODY, http=hook.client())
+        announce.send(hook.url, BODY, http=hook.client())
 
     assert len(hook.got) == 1
 
@@ -84,14 +84,14 @@ def test_any_other_answer_is_a_failure_and_no_redirect_is_followed(hook: Hook, s
 def test_a_certificate_of_another_host_is_refused(tmp_path: Path) -> None:
     with hooked(tmp_path, host="somebody.else.test") as other:
         with pytest.raises(NotDelivered, match=r"^SSLError$"):
-            webhook.send(other.url, BODY, http=other.client())
+            announce.send(other.url, BODY, http=other.client())
 
         assert other.got == []
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(hook: Hook) -> None:
     with pytest.raises(NotDelivered, match=r"^SSLError$"):
-        webhook.send(hook.url, BODY, http=webhook.client())
+        announce.send(hook.url, BODY, http=announce.client())
 
     assert hook.got == []
 
@@ -100,7 +100,7 @@ def test_an_answer_that_goes_on_for_ever_is_left_at_the_deadline(hook: Hook) -> 
     hook.statuses.append(100)
 
     with pytest.raises(NotDelivered, match=r"^no answer in time$"):
-        webhook.send(hook.url, BODY, http=hook.client(), total_s=0.3)
+        announce.send(hook.url, BODY, http=hook.client(), total_s=0.3)
 
 
 def test_a_server_that_says_nothing_is_left_at_the_deadline(hook: Hook) -> None:
@@ -109,7 +109,7 @@ def test_a_server_that_says_nothing_is_left_at_the_deadline(hook: Hook) -> None:
         silent = replace(hook, port=listener.getsockname()[1])
 
         with pytest.raises(NotDelivered, match=r"^no answer in time$"):
-            webhook.send(silent.url, BODY, http=hook.client(), total_s=0.3)
+            announce.send(silent.url, BODY, http=hook.client(), total_s=0.3)
 
 
 def test_nobody_there_is_not_delivered_and_the_traceback_does_not_hold_the_url(hook: Hook) -> None:
@@ -117,7 +117,7 @@ def test_nobody_there_is_not_delivered_and_the_traceback_does_not_hold_the_url(h
         gone = replace(hook, port=listener.getsockname()[1])
 
     with pytest.raises(NotDelivered, match=r"^NewConnectionError$") as error:
-        webhook.send(gone.url, BODY, http=hook.client())
+        announce.send(gone.url, BODY, http=hook.client())
 
     assert "secret" not in "".join(traceback.format_exception(error.value))
 
@@ -125,7 +125,7 @@ def test_nobody_there_is_not_delivered_and_the_traceback_does_not_hold_the_url(h
 @pytest.mark.parametrize("host", ["hooks..test", "hööks..test", f"{'a' * 64}.test"])
 def test_a_name_that_cannot_be_one_is_not_delivered(hook: Hook, host: str) -> None:
     with pytest.raises(NotDelivered, match=r"^LocationParseError$"):
-        webhook.send(f"https://{host}/a", BODY, http=hook.client())
+        announce.send(f"https://{host}/a", BODY, http=hook.client())
 
 
 def test_headers_that_make_no_sense_do_not_bring_the_url_into_a_log(
@@ -134,6 +134,6 @@ def test_headers_that_make_no_sense_do_not_bring_the_url_into_a_log(
     hook.headers["X"] = "1\r\nno header"
 
     with caplog.at_level(logging.WARNING):
-        webhook.send(hook.url, BODY, http=hook.client())
+        announce.send(hook.url, BODY, http=hook.client())
 
     assert caplog.text == ""

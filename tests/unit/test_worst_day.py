@@ -2,8 +2,8 @@
 
 import pytest
 
-from firebreak.gemini.prices import Price, Weights
-from firebreak.settings import load
+from firebreak.settings.settings import load
+from firebreak.settings.weights import Price, Weights
 from scripts import prices
 from scripts.demo import money
 from scripts.prices import ListPrice

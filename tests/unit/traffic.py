@@ -11,14 +11,13 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from firebreak.bucket import chunk
-from firebreak.bucket.arithmetic import SECOND_US, Level
-from firebreak.bucket.chunk import Holding, Want
-from firebreak.bucket.credit import LEASE_S, Credit, Lot, Lots, split
-from firebreak.bucket.lease import REFUSE_S
-from firebreak.bucket.share import SHARDS, Share, divide
-from firebreak.knobs import MOST_TOKENS
-from firebreak.pool import GOAL_S, TAKE_S, TERMS
+from firebreak.bucket.arithmetic import Level
+from firebreak.limits import credit
+from firebreak.limits.credit import LEASE_S, Grant, Grants, Holding, LeasedTokens, LeaseRequest, split
+from firebreak.limits.lease import REFUSE_S
+from firebreak.limits.pool import GOAL_S, SHARDS, TAKE_S, TERMS, Share, divide
+from firebreak.settings.knobs import MOST_TOKENS
+from firebreak.store.times import SECOND_US
 
 RPC_S = (0.005, 0.025)
 WINDOW_S = 10.0
@@ -85,11 +84,11 @@ class Instance:
     def __init__(self, world: World, share: str) -> None:
         self.world = world
         self.share: Share = world.shares[share]
-        self.credit = Credit(lambda: world.now_s)
+        self.credit = LeasedTokens(lambda: world.now_s)
         self.known: dict[int, Known] = {}
         self.leasing = False
 
-    def take(self, tokens: int) -> Process[Lots | None]:
+    def take(self, tokens: int) -> Process[Grants | None]:
         lots = self.credit.take(tokens)
         if lots or self._proves_empty(tokens):
             return lots
@@ -107,7 +106,7 @@ class Instance:
         finally:
             self.leasing = False
 
-    def _attempt(self, tokens: int) -> Process[Lots | None]:
+    def _attempt(self, tokens: int) -> Process[Grants | None]:
         for looks in (0, 1, SHARDS):
             need = max(1, tokens - self.credit.tokens)
             yield from self._look(self._unsure(need)[:looks])
@@ -117,24 +116,24 @@ class Instance:
             for number, part in plan.items():
                 size = self.credit.next_size(goal_s=GOAL_S, most=MOST_TOKENS)
                 lapses_s = self.world.now_s + LEASE_S
-                want = Want(need=part, size=size, least=self.share.least(need))
+                want = LeaseRequest(need=part, size=size, least=self.share.least(need))
                 leased = yield from self._lease(number, want)
                 if leased is None:
                     return None
                 if leased:
-                    self.credit.leased(Lot(tokens=leased, lapses_s=lapses_s), use=0)
+                    self.credit.leased(Grant(tokens=leased, lapses_s=lapses_s), use=0)
             lots = self.credit.take(tokens)
             if lots:
                 return lots
         return None
 
-    def _lease(self, number: int, want: Want) -> Process[int | None]:
+    def _lease(self, number: int, want: LeaseRequest) -> Process[int | None]:
         """None: somebody else's commit came first."""
         if not self._fresh(number):
             yield from self._look([number])
         known, document = self.known[number], self.world.documents[number]
-        held = chunk.holding(known.levels, self.share.limits[number], at_us=round(self.world.now_s * SECOND_US))
-        tokens = chunk.amount(held.tokens, want)
+        held = credit.holding(known.levels, self.share.limits[number], at_us=round(self.world.now_s * SECOND_US))
+        tokens = credit.amount(held.tokens, want)
         if not tokens:
             return 0
         yield from self.world.rpc()
@@ -142,7 +141,7 @@ class Instance:
             document.vain.append(self.world.now_s)
             del self.known[number]
             return None
-        document.levels |= chunk.drawn(held.levels, tokens)
+        document.levels |= credit.drawn(held.levels, tokens)
         document.version += 1
         document.commits.append(self.world.now_s)
         self._see(number)
@@ -169,7 +168,7 @@ class Instance:
         now_s = self.world.now_s
         numbers = self.world.chance.sample(range(SHARDS), SHARDS)
         return {
-            number: chunk.holding(
+            number: credit.holding(
                 known.levels,
                 self.share.limits[number],
                 at_us=round((known.at_s if now_s < known.resumes_s else now_s) * SECOND_US),

@@ -2,14 +2,7 @@
 
 from dataclasses import dataclass
 
-SECOND_US = 1_000_000
-HOUR_US = 3_600 * SECOND_US
-DAY_US = 24 * HOUR_US
-
-
-def tightened(limit: int, percent: int) -> int:
-    """`percent` of a limit, but never so little that it would block whom the limit does not."""
-    return min(limit, max(1, limit * percent // 100))
+from firebreak.store.times import DAY_US, SECOND_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

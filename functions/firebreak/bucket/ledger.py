@@ -7,16 +7,15 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak.bucket import arithmetic
-from firebreak.bucket.answers import STORE_ERRORS, Unreadable, unavailable
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.clock import ServerClock
-from firebreak.bucket.document import Documents
-from firebreak.bucket.hold import Ask, Hold
-from firebreak.bucket.known import KnownUsers, Memory
-from firebreak.bucket.record import Corrupt
-from firebreak.bucket.reserve import Reservation
+from firebreak.bucket.documents import Documents
+from firebreak.bucket.memory import KnownUsers, Memory
+from firebreak.bucket.reserve import Ask, Hold, Reservation
 from firebreak.bucket.settle import Settled, Settlement
-from firebreak.bucket.tries import Clock
+from firebreak.store.clock import ServerClock
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import STORE_ERRORS, Unreadable, unavailable
+from firebreak.store.tries import Clock
 
 RECENT = 10
 OVERVIEW_S = 2.0

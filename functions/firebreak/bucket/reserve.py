@@ -1,32 +1,48 @@
-"""Reserve: charge an upper bound and hold the call in one commit, before the model is called.
-
-The numbered rules are those of docs/bucket.md; each has a test that fails without it.
-"""
+"""What a call asks of the bucket, and what it holds once it is admitted."""
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from google.api_core.exceptions import AlreadyExists
 
 from firebreak.bucket import arithmetic
-from firebreak.bucket.answers import (
-    NOT_APPLIED,
-    PERMANENT,
-    RETRY_AFTER_STORE_S,
-    STORE_ERRORS,
-    Unreadable,
-    out_of_time,
-)
 from firebreak.bucket.arithmetic import Level, Short
-from firebreak.bucket.document import Documents
-from firebreak.bucket.hold import Ask, Hold
-from firebreak.bucket.known import Known, Memory
-from firebreak.bucket.record import Bucket, Call, Corrupt, Status, to_us
-from firebreak.bucket.tries import Clock, Tries
+from firebreak.bucket.documents import Bucket, CallDocument, Documents, Status
+from firebreak.bucket.memory import KnownBucket, Memory
 from firebreak.errors import Blocked, BucketEmpty, Duplicate, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import NOT_APPLIED, PERMANENT, RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable, out_of_time
+from firebreak.store.times import to_us
+from firebreak.store.tries import Clock, Tries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a call wants: `estimate` is an upper bound on its tokens, `limit` the user's tokens a day.
+
+    `percent` of a limit that the bucket has for itself hold; `limit` is tightened already.
+    """
+
+    estimate: int
+    limit: int
+    model: str
+    percent: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A call that was admitted and charged at `estimated`: it may run, and is to be settled once."""
+
+    user_key: str
+    request_id: str
+    estimated: int
+    limit: int
+    held_at: datetime
+    percent: int = 100
+
 
 # A whole reserve, and the one write of a reserve that must be given up: together under 3 s.
 RESERVE_S = 2.2
@@ -128,7 +144,7 @@ class Reservation:
             return self._give_up(refusal, cause=None)
         return self._commit(bucket, entry, level, limit, tries.rpc_s)
 
-    def _known(self) -> tuple[Bucket, Known] | None:
+    def _known(self) -> tuple[Bucket, KnownBucket] | None:
         """The bucket as it is known, if that will do: to admit it needs to be exact, to refuse also young (rule 8).
 
         Raises:
@@ -168,7 +184,7 @@ class Reservation:
             raise BucketEmpty(retry_after_s=decision.retry_after_s, remaining=remaining, limit=limit)
         return decision.level, limit
 
-    def _commit(self, bucket: Bucket, entry: Known | None, level: Level, limit: int, timeout_s: float) -> Hold:
+    def _commit(self, bucket: Bucket, entry: KnownBucket | None, level: Level, limit: int, timeout_s: float) -> Hold:
         self._tried = True
         # Rule 3: a chain of versions that starts anew must not fit another's.
         version = secrets.randbits(48) if bucket.version is None else bucket.version + 1
@@ -195,7 +211,7 @@ class Reservation:
         self._memory.known.put(self._documents.name, after)
         return self._held(commit.updated, self._ask.estimate, limit)
 
-    def _claim(self, call: Call) -> Hold:
+    def _claim(self, call: CallDocument) -> Hold:
         """Ours, and admitted after all, or somebody else's, and never to run."""
         if call.status == Status.HELD and call.holder == self._holder:
             return self._held(call.updated, call.estimated, self._ask.limit)
@@ -231,7 +247,7 @@ class Reservation:
         emit(Event.RESERVE_UNRESOLVED, severity=Severity.ERROR, request_id=self._request_id)
         raise StoreUnavailable(retry_after_s=RETRY_AFTER_STORE_S) from cause
 
-    def _look_again(self, tries: Tries) -> Call | None:
+    def _look_again(self, tries: Tries) -> CallDocument | None:
         try:
             return self._documents.call(self._request_id, timeout_s=tries.rpc_s)
         except (*STORE_ERRORS, Corrupt):

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from google.api_core.exceptions import NotFound
 
 from firebreak.bucket import arithmetic
-from firebreak.bucket.answers import PERMANENT, STORE_ERRORS, Unreadable
 from firebreak.bucket.arithmetic import Level
-from firebreak.bucket.document import Documents
-from firebreak.bucket.hold import Hold
-from firebreak.bucket.known import Memory
-from firebreak.bucket.record import Bucket, Corrupt, Status, to_us
-from firebreak.bucket.tries import Clock, Tries
+from firebreak.bucket.documents import Bucket, Documents, Status
+from firebreak.bucket.memory import Memory
+from firebreak.bucket.reserve import Hold
 from firebreak.events import Event, Severity, emit, pseudonym
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import PERMANENT, STORE_ERRORS, Unreadable
+from firebreak.store.times import to_us
+from firebreak.store.tries import Clock, Tries
 
 SETTLE_S = 10.0
 

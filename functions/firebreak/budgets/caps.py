@@ -35,7 +35,7 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownCaps:
     """All caps on record, and the keys of entries that are none: what they are for is not known."""
 
     caps: tuple[Cap, ...]
@@ -43,25 +43,25 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class CapsDecision:
     """Scopes to be tripped and to be reset, as owner `caps`."""
 
     trips: tuple[str, ...]
     resets: tuple[str, ...]
 
 
-def known(entries: object) -> Known:
+def known(entries: object) -> KnownCaps:
     """The caps in the entries on record, by key; one without a name has no budget yet, or none any more."""
     caps, odd = [], []
     if not isinstance(entries, dict):
-        return Known(caps=(), odd=("caps",))
+        return KnownCaps(caps=(), odd=("caps",))
     for key, entry in sorted(entries.items()):
         if not isinstance(entry, dict):
             odd.append(key)
         elif entry.get("name") is not None:
             cap = _cap(key, entry)
             caps.append(cap) if cap else odd.append(key)
-    return Known(caps=tuple(caps), odd=tuple(odd))
+    return KnownCaps(caps=tuple(caps), odd=tuple(odd))
 
 
 def _cap(key: str, entry: Mapping[str, Any]) -> Cap | None:
@@ -92,7 +92,7 @@ def resting(budget: Mapping[str, Any]) -> str | None:
     return str(cap["outputState"])
 
 
-def decide(known: Known, seen: Mapping[str, str], held: Collection[str]) -> Decision:
+def decide(known: KnownCaps, seen: Mapping[str, str], held: Collection[str]) -> CapsDecision:
     """What to change about the switch.
 
     `seen` are the states at rest, by budget name, of the caps that could be read now; `held` are the scopes that `caps`
@@ -102,4 +102,4 @@ def decide(known: Known, seen: Mapping[str, str], held: Collection[str]) -> Deci
     enforced = {cap.scope for cap in known.caps if seen.get(cap.name) == ENFORCED}
     may_be = {cap.scope for cap in known.caps if seen.get(cap.name, cap.state) in {ENFORCED, None}}
     lifted = set() if known.odd else set(held) - may_be
-    return Decision(trips=tuple(sorted(enforced - set(held))), resets=tuple(sorted(lifted)))
+    return CapsDecision(trips=tuple(sorted(enforced - set(held))), resets=tuple(sorted(lifted)))

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from firebreak import stamp
-from firebreak.budgets.policies import Kind, Threshold
+from firebreak.settings.policies import Threshold, ThresholdKind
+from firebreak.store import times
 
 # A notice has a few hundred.
 MOST_BYTES = 64 * 1024
@@ -20,7 +20,7 @@ MOST_MONEY = 9_000_000_000_000
 # 1,000,000 %: what is above it is a fault of the report.
 MOST_BP = 100 * 1_000_000
 SCHEMA = "1.0"
-_FIELDS = {Kind.ACTUAL: "alertThresholdExceeded", Kind.FORECAST: "forecastThresholdExceeded"}
+_FIELDS = {ThresholdKind.ACTUAL: "alertThresholdExceeded", ThresholdKind.FORECAST: "forecastThresholdExceeded"}
 
 
 class NotANotice(Exception):
@@ -57,7 +57,7 @@ class Notice:
         if self.cost is None or self.amount is None or self.amount <= 0:
             return False
         slack = self.amount // WHOLE_BP + CENT
-        actual = [t.bp for t in self.exceeded if t.kind is Kind.ACTUAL]
+        actual = [t.bp for t in self.exceeded if t.kind is ThresholdKind.ACTUAL]
         return any(self.cost + slack < self.amount * bp // WHOLE_BP for bp in actual)
 
 
@@ -73,7 +73,7 @@ def read(*, message_id: str, attributes: Mapping[str, str], data: bytes | None, 
     if attributes.get("schemaVersion", SCHEMA) != SCHEMA:
         raise NotANotice("schemaVersion is not 1.0")
     fields = _fields(data)
-    start_us = stamp.parse(fields.get("costIntervalStart"))
+    start_us = times.parse(fields.get("costIntervalStart"))
     if start_us is None:
         raise NotANotice("costIntervalStart is no time")
     return Notice(
@@ -137,3 +137,13 @@ def _text(value: object) -> str:
         return ""
     whole = value[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
     return "".join(c for c in whole if c.isprintable())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message as far as it can be read: `data` None where there is none, `published_us` by Pub/Sub's clock."""
+
+    id: str
+    data: bytes | None
+    attributes: Mapping[str, str]
+    published_us: int | None

@@ -1,24 +1,70 @@
-"""What a budget's notification sets off: recorded and acted on in one commit, once; then people are told."""
+"""A policy's action as a change of the switch, with the budget as its owner, until the end of the period."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from google.cloud import firestore
 from urllib3 import PoolManager
 
-from firebreak.bucket.arithmetic import DAY_US
-from firebreak.bucket.tries import Clock
-from firebreak.budgets import document, webhook
-from firebreak.budgets.changes import changes
-from firebreak.budgets.document import Seen
-from firebreak.budgets.news import News
-from firebreak.budgets.notice import NotANotice, Notice, read
-from firebreak.budgets.period import Period, containing
-from firebreak.budgets.policies import Budget
+from firebreak.budgets import announce, documents
+from firebreak.budgets.announce import Announcement
+from firebreak.budgets.documents import Seen
+from firebreak.budgets.notice import Message, NotANotice, Notice, read
 from firebreak.budgets.standing import Decision, Outcome, Standing, decide
 from firebreak.events import Event, Field, Severity, emit, note
-from firebreak.pubsub import Message
-from firebreak.switch import change
+from firebreak.settings.period import Period, containing
+from firebreak.settings.policies import Budget, Policy, TightenPolicy, TripPolicy
+from firebreak.store.times import DAY_US
+from firebreak.store.tries import Clock
+from firebreak.switch import change, edit
+from firebreak.switch.state import State
+
+# Clients see this; what it was exactly is in `by`.
+REASON = "The app's budget for this period is used up."
+
+
+class _Trip(edit.Trip):
+    """A trip that does not cut short one that this budget made before."""
+
+    __slots__ = ()
+
+    def on(self, before: State, at_us: int) -> State:
+        held = [t.until_us for t in before.trips if (t.scope, t.owner) == (self.scope, self.owner)]
+        return edit.Trip.on(replace(self, until_us=_last(self.until_us, held)), before, at_us)
+
+
+class _Tighten(edit.Tighten):
+    """A tightening that does not loosen one that this budget made before: a forecast may have come first."""
+
+    __slots__ = ()
+
+    def on(self, before: State, at_us: int) -> State:
+        held = [t for t in before.tightened if t.owner == self.owner]
+        percent = min([self.percent, *(t.percent for t in held)])
+        until_us = _last(self.until_us, [t.until_us for t in held])
+        return edit.Tighten.on(replace(self, percent=percent, until_us=until_us), before, at_us)
+
+
+def changes(policies: tuple[Policy, ...], standing: Standing) -> list[edit.Change]:
+    """The changes that these policies ask for, in order; one that only records asks for none."""
+    found = (_change(policy, standing) for policy in policies)
+    return [change for change in found if change is not None]
+
+
+def _change(policy: Policy, standing: Standing) -> edit.Change | None:
+    action, until_us = policy.action, standing.period.end_us
+    owner, by = f"budget:{standing.budget}", f"budget {standing.budget}, {policy.threshold}"
+    if isinstance(action, TripPolicy):
+        return _Trip(scope=action.scope, owner=owner, reason=REASON, by=by, until_us=until_us)
+    if isinstance(action, TightenPolicy):
+        return _Tighten(owner=owner, percent=action.percent, reason=REASON, by=by, until_us=until_us)
+    return None
+
+
+def _last(until_us: int | None, held: list[int | None]) -> int | None:
+    """The later end; None is no end."""
+    return None if until_us is None or None in held else max([until_us, *(end for end in held if end is not None)])
+
 
 # A report this long after the end is no late delivery: the budget's periods are longer than its policies say.
 STRAY_US = 7 * DAY_US
@@ -33,7 +79,7 @@ class Responder:
     client: firestore.Client
     budgets: Mapping[str, Budget]
     webhook_url: str = field(repr=False)
-    http: PoolManager = field(default_factory=webhook.client, repr=False)
+    http: PoolManager = field(default_factory=announce.client, repr=False)
     clock: Clock = field(default_factory=Clock)
 
     def respond(self, message: Message) -> None:
@@ -68,16 +114,16 @@ class Responder:
         url = _webhook(self.webhook_url)
 
         def settle(timeout_s: float) -> tuple[Decision, Seen]:
-            seen = document.read(self.client, budget.id, period, timeout_s=timeout_s)
+            seen = documents.read(self.client, budget.id, period, timeout_s=timeout_s)
             decision = decide(seen.standing, notice, budget, period, now_us=seen.at_us, heard=url is not None)
             self._commit(decision, seen, timeout_s)
             return decision, seen
 
-        decision, seen = document.insist(settle, clock=self.clock, doing="notice")
+        decision, seen = documents.insist(settle, clock=self.clock, doing="notice")
         standing = decision.standing or seen.standing
         _log(decision, standing, notice, period)
         if url is not None and standing is not None:
-            News(client=self.client, url=url, http=self.http, clock=self.clock).tell(standing, seen.at_us)
+            Announcement(client=self.client, url=url, http=self.http, clock=self.clock).tell(standing, seen.at_us)
 
     def _commit(self, decision: Decision, seen: Seen, timeout_s: float) -> None:
         after = decision.standing
@@ -85,7 +131,7 @@ class Responder:
             return
 
         def add(batch: firestore.WriteBatch) -> None:
-            document.write(self.client, batch, after, seen=seen)
+            documents.write(self.client, batch, after, seen=seen)
 
         asked = changes(decision.policies, after)
         if asked:
@@ -99,7 +145,7 @@ class Responder:
 
 def _webhook(url: str) -> str | None:
     try:
-        return webhook.read(url)
+        return announce.read(url)
     except ValueError as error:
         # What protects the bill goes on, and what is wrong is in the log.
         emit(Event.SETTINGS, severity=Severity.ERROR, wrong=[f"BUDGET_WEBHOOK_URL {error}"])

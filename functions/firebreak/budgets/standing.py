@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from firebreak import stamp
 from firebreak.budgets.notice import Notice
-from firebreak.budgets.period import DAY_US, Period
-from firebreak.budgets.policies import Budget, Policy, Record, Threshold
+from firebreak.settings.period import DAY_US, Period
+from firebreak.settings.policies import Budget, Policy, RecordPolicy, Threshold
+from firebreak.store import times
 
 # Google still reports on a period for a while after its end; that is recorded, and sets nothing off.
 TAIL_US = 62 * DAY_US
@@ -123,7 +123,7 @@ def _noted(standing: Standing, notice: Notice) -> Standing:
     if notice.cost is None or notice.published_us is None:
         return standing
     latest = standing.as_of_us is None or notice.published_us > standing.as_of_us
-    hour = stamp.hour(notice.published_us)
+    hour = times.hour(notice.published_us)
     point = {hour: notice.cost} if latest or hour not in standing.points else {}
     after = replace(standing, points=dict(list({**standing.points, **point}.items())[:MOST_POINTS]))
     if not latest:
@@ -148,7 +148,7 @@ def _due(standing: Standing, notice: Notice, budget: Budget) -> Iterator[Policy]
         yield from sorted((p for p in named if _is_new(p, applied)), key=lambda p: p.threshold.bp)
         known = [t.bp for t in (*applied, *(p.threshold for p in named)) if t.kind == exceeded.kind]
         if exceeded.bp > max(known, default=0) and len(standing.applied) < MOST_APPLIED:
-            yield Policy(threshold=exceeded, action=Record())
+            yield Policy(threshold=exceeded, action=RecordPolicy())
 
 
 def _is_raised(notice: Notice, done: Applied) -> bool:
@@ -168,4 +168,4 @@ def _is_superseded(standing: Standing, notice: Notice) -> bool:
 def _is_new(policy: Policy, applied: Mapping[Threshold, Applied]) -> bool:
     """Whether it was not applied; a threshold that was only recorded has not used up a policy made since."""
     done = applied.get(policy.threshold)
-    return done is None or (done.action == str(Record()) and policy.action != Record())
+    return done is None or (done.action == str(RecordPolicy()) and policy.action != RecordPolicy())

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from firebreak.attest import User
-from firebreak.bucket.hold import Ask, Hold
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask, Hold
 from firebreak.errors import (
     Blocked,
     BucketEmpty,
@@ -21,11 +20,11 @@ from firebreak.gemini import estimate
 from firebreak.gemini.client import Gemini
 from firebreak.gemini.contents import Media
 from firebreak.gemini.failure import ModelFailure
-from firebreak.gemini.prices import FLAT, Price
 from firebreak.gemini.request import Bounds, Request
-from firebreak.pool import Draw, Pool
-from firebreak.settings import Settings
-from firebreak.tiers import daily_limit, tier_name
+from firebreak.limits.pool import Draw, Pool
+from firebreak.settings.settings import Settings
+from firebreak.settings.tiers import User, daily_limit, tier_name
+from firebreak.settings.weights import FLAT, Price
 
 COUNT_DEADLINE_S = 5.0
 # When to try again where the model could not count for a moment.

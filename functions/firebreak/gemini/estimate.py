@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from itertools import chain
 from unicodedata import normalize
 
-from firebreak.gemini.prices import Price, bound
+from firebreak.gemini.prices import bound
 from firebreak.gemini.request import Request, declared, signatures, texts
+from firebreak.settings.weights import Price
 
 # What the service may add around the text: turn markers, the role, the beginning of the answer.
 TURN_TOKENS = 8

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from firebreak.errors import InvalidField
-from firebreak.gemini import declarations
+from firebreak.gemini import contents
 from firebreak.gemini.contents import NO_MEDIA, Inline, Media, Text, Turn, as_text, text, turns
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -203,8 +203,8 @@ def _mime_type(value: object, schema: Mapping[str, Any] | None) -> str | None:
 
 
 def _tools(value: object, schema: object, bounds: Bounds) -> tuple[Mapping[str, Any], ...]:
-    if declarations.values([value, schema]) > declarations.MAX_VALUES:
-        raise InvalidField(f"tools and responseSchema must hold at most {declarations.MAX_VALUES} values together")
+    if contents.values([value, schema]) > contents.MAX_VALUES:
+        raise InvalidField(f"tools and responseSchema must hold at most {contents.MAX_VALUES} values together")
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -221,7 +221,7 @@ def _tool(tool: object, name: str, bounds: Bounds) -> Mapping[str, Any]:
 
 def _tool_of(kind: str, value: object, name: str) -> object:
     if kind == FUNCTIONS:
-        return declarations.parse(value, name)
+        return contents.parse(value, name)
     if not isinstance(value, dict):
         raise InvalidField(f"{name} must be an object")
     return value
@@ -230,7 +230,7 @@ def _tool_of(kind: str, value: object, name: str) -> object:
 def _tool_config(value: object, tools: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any] | None:
     if value is None:
         return None
-    return declarations.config(value, [each["name"] for tool in tools for each in tool.get(FUNCTIONS, ())])
+    return contents.config(value, [each["name"] for tool in tools for each in tool.get(FUNCTIONS, ())])
 
 
 def _thinking_level(value: object) -> str | None:

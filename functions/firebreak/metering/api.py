@@ -21,14 +21,11 @@ from google.cloud.firestore_v1.types import (
     RunQueryRequest,
 )
 
-from firebreak.metering import pages
-from firebreak.metering.aggregation import Answers, aggregate
+from firebreak.metering import queries
 from firebreak.metering.batch import EmptyBatch, Queued
-from firebreak.metering.counter import ReadMeter, WriteMeter
-from firebreak.metering.documents import Documents
-from firebreak.metering.meter import current
-from firebreak.metering.proof import NOT_APPLIED
-from firebreak.metering.unsupported import unsupported
+from firebreak.metering.meter import ReadMeter, WriteMeter, current, unsupported
+from firebreak.metering.queries import Answers, QueryResults, aggregate
+from firebreak.store.outcome import NOT_APPLIED
 
 UNARY_S = 10.0
 STREAM_S = 30.0
@@ -96,11 +93,11 @@ class Api:
 
     def run_query(
         self, request: RunQueryRequest | dict[str, Any], *, metadata: Metadata = (), **options: Unpack[Options]
-    ) -> Documents:
+    ) -> QueryResults:
         """One read for each document that comes or is skipped; at least one."""
         once = _once(STREAM_S, **options)
         query = _unexplained(RunQueryRequest(request))
-        return Documents(self.reads(), query, lambda bound: self._wire.run_query(bound, metadata=metadata, **once))
+        return QueryResults(self.reads(), query, lambda bound: self._wire.run_query(bound, metadata=metadata, **once))
 
     def run_aggregation_query(
         self,
@@ -121,7 +118,7 @@ class Api:
         """One read for each document, those that are missing but have children too; at least one a page."""
         once = _once(UNARY_S, **options)
         fetch = self._wire.list_documents
-        return pages.documents(
+        return queries.documents(
             self.reads(), ListDocumentsRequest(request), lambda page: next(fetch(page, metadata=metadata, **once).pages)
         )
 
@@ -131,7 +128,7 @@ class Api:
         """One read a page."""
         once = _once(UNARY_S, **options)
         fetch = self._wire.list_collection_ids
-        return pages.collection_ids(
+        return queries.collection_ids(
             self.reads(),
             ListCollectionIdsRequest(request),
             lambda page: next(fetch(page, metadata=metadata, **once).pages),

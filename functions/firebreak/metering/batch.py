@@ -6,7 +6,7 @@ from google.api_core import gapic_v1
 from google.cloud import firestore
 from google.cloud.firestore_v1.types import Write, WriteResult
 
-from firebreak.metering.counter import WriteMeter
+from firebreak.metering.meter import WriteMeter
 
 # Writes that one commit may hold; Firestore itself has taken 500.
 FLUSH_AT = 450

@@ -8,11 +8,10 @@ from typing import Any
 from google.api_core.exceptions import Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition
 from google.cloud import firestore
 
-from firebreak.bucket.answers import PERMANENT, STORE_ERRORS
-from firebreak.bucket.arithmetic import DAY_US
-from firebreak.bucket.record import from_us
-from firebreak.bucket.tries import Clock, Tries
-from firebreak.switch import document
+from firebreak.store.outcome import PERMANENT, STORE_ERRORS
+from firebreak.store.times import DAY_US, from_us
+from firebreak.store.tries import Clock, Tries
+from firebreak.switch import documents
 from firebreak.switch.edit import Change, Loosen, Reset, Tighten, Trip
 from firebreak.switch.state import TEXT_CHARACTERS, State, fields_of
 
@@ -37,7 +36,7 @@ def read(client: firestore.Client, *, timeout_s: float) -> State:
         Corrupt: it holds something no switch can hold.
         Unreadable, GoogleAPICallError: the store cannot be read.
     """
-    return document.read(client, timeout_s=timeout_s).state
+    return documents.read(client, timeout_s=timeout_s).state
 
 
 def apply(
@@ -104,17 +103,17 @@ class _Commit:
         raise error
 
     def _attempt(self, tries: Tries) -> State:
-        before = document.read(self._client, timeout_s=tries.rpc_s)
+        before = documents.read(self._client, timeout_s=tries.rpc_s)
         batch = self._client.batch()
         after = self._add_changes(batch, before)
-        document.write(self._client, batch, after, unchanged=before.updated)
+        documents.write(self._client, batch, after, unchanged=before.updated)
         if self._also is not None:
             self._also(batch)
         self._sent = True
         batch.commit(retry=None, timeout=tries.rpc_s)
         return after
 
-    def _add_changes(self, batch: firestore.WriteBatch, reading: document.Reading) -> State:
+    def _add_changes(self, batch: firestore.WriteBatch, reading: documents.SwitchReading) -> State:
         before = reading.state
         after = replace(before.current(reading.at_us), version=before.version + 1)
         for number, change in enumerate(self._changes):
@@ -127,7 +126,7 @@ class _Commit:
         return bool(self._record(0).get(retry=None, timeout=timeout_s).exists)
 
     def _record(self, number: int) -> firestore.DocumentReference:
-        log = self._client.collection(document.OPS).document(CHANGES).collection(LOG)
+        log = self._client.collection(documents.OPS).document(CHANGES).collection(LOG)
         record: firestore.DocumentReference = log.document(f"{self._id}-{number}")
         return record
 

@@ -22,7 +22,7 @@ class Trip:
         _check(self.owner, self.scope, self.until_us)
 
     def on(self, before: State, at_us: int) -> State:
-        trip = state.Trip(scope=self.scope, owner=self.owner, **_signed(self, at_us))
+        trip = state.ActiveTrip(scope=self.scope, owner=self.owner, **_signed(self, at_us))
         others = (t for t in before.trips if (t.scope, t.owner) != (self.scope, self.owner))
         return replace(before, trips=(*others, trip))
 

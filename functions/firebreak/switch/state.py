@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from firebreak.bucket.record import from_us, to_us
+from firebreak.store.documents import Corrupt
+from firebreak.store.times import from_us, to_us
 
 # Gemini's calls; the handlers' own reads and writes, while the guard's go on; those too.
 SCOPES = ("gemini", "firestore", "all")
@@ -26,12 +27,8 @@ def is_held_by(holder: str, owner: str | None) -> bool:
     return owner in {None, holder} or (owner == "budget" and holder.startswith("budget:"))
 
 
-class Corrupt(Exception):
-    """The switch's document holds something no switch can hold; nobody is admitted on a guess."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trip:
+class ActiveTrip:
     """A scope that an owner holds switched off, until `until_us` on the server's clock; None: until it is reset."""
 
     scope: str
@@ -59,10 +56,10 @@ class State:
     """All that is tripped and tightened; `now_us` None is an unknown time, at which nothing is over."""
 
     version: int = 0
-    trips: tuple[Trip, ...] = ()
+    trips: tuple[ActiveTrip, ...] = ()
     tightened: tuple[Tightening, ...] = ()
 
-    def tripped(self, spends: Collection[str], now_us: int | None) -> Trip | None:
+    def tripped(self, spends: Collection[str], now_us: int | None) -> ActiveTrip | None:
         """What refuses a request that spends these; of several trips the one that lasts longest."""
         held = [t for t in self.trips if (t.scope == "all" or t.scope in spends) and not _is_over(t, now_us)]
         return max(held, key=_lasting, default=None)
@@ -80,11 +77,11 @@ class State:
         )
 
 
-def _is_over(entry: Trip | Tightening, now_us: int | None) -> bool:
+def _is_over(entry: ActiveTrip | Tightening, now_us: int | None) -> bool:
     return entry.until_us is not None and now_us is not None and entry.until_us <= now_us
 
 
-def _lasting(trip: Trip) -> tuple[bool, int, bool, bool]:
+def _lasting(trip: ActiveTrip) -> tuple[bool, int, bool, bool]:
     return trip.until_us is None, trip.until_us or 0, trip.owner == "operator", trip.scope == "all"
 
 
@@ -100,7 +97,7 @@ def parse(data: Mapping[str, Any] | None) -> State:
     if fields.keys() & {"trip", *SCOPES, *OWNERS}:
         raise Corrupt("a trip stands where it means nothing")
     trips = [
-        Trip(scope=_scope(scope), owner=_text(owner), **_common(entry))
+        ActiveTrip(scope=_scope(scope), owner=_text(owner), **_common(entry))
         for scope, owners in _mapping(fields.get("trips", {})).items()
         for owner, entry in _mapping(owners).items()
     ]
@@ -124,7 +121,7 @@ def fields_of(state: State) -> dict[str, Any]:
     return {"version": state.version, "trips": trips, "tightened": tightened}
 
 
-def _entry(entry: Trip | Tightening) -> dict[str, Any]:
+def _entry(entry: ActiveTrip | Tightening) -> dict[str, Any]:
     times = {"at": entry.at_us, "until": entry.until_us}
     known = {name: from_us(us) for name, us in times.items() if us is not None}
     return {"reason": entry.reason, "by": entry.by} | known

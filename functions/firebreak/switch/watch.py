@@ -6,15 +6,16 @@ from threading import Lock
 
 from google.cloud import firestore
 
-from firebreak.bucket.answers import STORE_ERRORS, Unreadable
-from firebreak.bucket.arithmetic import SECOND_US
-from firebreak.bucket.clock import ANCHOR_S
-from firebreak.bucket.tries import RPC_S, Clock
 from firebreak.errors import StoreUnavailable, SwitchedOff
 from firebreak.events import Event, Severity, emit
-from firebreak.switch import document
-from firebreak.switch.document import Reading
-from firebreak.switch.state import Corrupt, State, Trip
+from firebreak.store.clock import ANCHOR_S
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import STORE_ERRORS, Unreadable
+from firebreak.store.times import SECOND_US
+from firebreak.store.tries import RPC_S, Clock
+from firebreak.switch import documents
+from firebreak.switch.documents import SwitchReading
+from firebreak.switch.state import ActiveTrip, State
 
 # After a failed first reading: nobody asks the store again before, however many requests come.
 RETRY_S = 1.0
@@ -45,7 +46,7 @@ class Switch:
         self._monotonic = (clock or Clock()).monotonic
         self._refreshing = Lock()
         # The reading with the monotonic time of its receipt, as one value, so that no thread sees half of a new one.
-        self._known: tuple[Reading, float] | None = None
+        self._known: tuple[SwitchReading, float] | None = None
         self._due = -math.inf
 
     def check(self, spends: Collection[str]) -> None:
@@ -66,7 +67,7 @@ class Switch:
         known = self._known
         return 100 if known is None else known[0].state.percent(self._now_us(*known))
 
-    def _latest(self) -> tuple[Reading, float]:
+    def _latest(self) -> tuple[SwitchReading, float]:
         now = self._monotonic()
         if now >= self._due:
             # Overdue by more than a refresh takes: no request came, and what is known can be of any age.
@@ -89,7 +90,7 @@ class Switch:
 
     def _refresh(self) -> None:
         try:
-            reading = document.read(self._client, timeout_s=self._timeout_s)
+            reading = documents.read(self._client, timeout_s=self._timeout_s)
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             if isinstance(error, Corrupt):
                 # No outage: somebody has written it so, perhaps to switch something off. Nobody passes on a guess.
@@ -101,7 +102,7 @@ class Switch:
         finally:
             self._due = self._monotonic() + (RETRY_S if self._known is None else self._ttl_s)
 
-    def _now_us(self, reading: Reading, received: float) -> int:
+    def _now_us(self, reading: SwitchReading, received: float) -> int:
         """The server's time, late by a network's delay; it stands still once no refresh has come for long.
 
         What was over by then stays over, and a trip whose end is not known to have come goes on.
@@ -109,13 +110,13 @@ class Switch:
         passed = min(self._monotonic() - received, self._ttl_s + ANCHOR_S)
         return reading.at_us + round(passed * SECOND_US)
 
-    def _retry_after_s(self, trip: Trip, now_us: int) -> int:
+    def _retry_after_s(self, trip: ActiveTrip, now_us: int) -> int:
         if trip.until_us is None:
             return self._ttl_s
         return max(1, -((now_us - trip.until_us) // SECOND_US))
 
 
-def _tell(before: Reading | None, after: Reading) -> None:
+def _tell(before: SwitchReading | None, after: SwitchReading) -> None:
     """Log what has become of the switch since the last reading, what is over among it."""
     was = before.state.current(before.at_us) if before else State()
     now = after.state.current(after.at_us)
@@ -130,7 +131,7 @@ def _tell(before: Reading | None, after: Reading) -> None:
         emit(Event.SWITCH, severity=Severity.WARNING, change="percent", percent=now.percent(None))
 
 
-def _log(change: str, trip: Trip) -> None:
+def _log(change: str, trip: ActiveTrip) -> None:
     emit(
         Event.SWITCH,
         severity=Severity.WARNING,

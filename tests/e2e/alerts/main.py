@@ -5,11 +5,12 @@ from typing import Any
 
 from firebase_functions import options
 
-from firebreak.budgets import webhook
+from firebreak.budgets import announce
+from firebreak.budgets.notice import Message
 from firebreak.budgets.respond import Responder
-from firebreak.metering.firestore import Metered
-from firebreak.pubsub import Message, on_message
-from firebreak.settings import settings
+from firebreak.guard.pubsub import on_message
+from firebreak.metering.client import Metered
+from firebreak.settings.settings import settings
 
 DEPLOYED: dict[str, Any] = {"region": "us-central1", "memory": options.MemoryOption.MB_512}
 
@@ -20,5 +21,5 @@ def on_budget_alert(message: Message) -> None:
         client=Metered(project=settings().project, database=os.environ["TEST_DATABASE"]),
         budgets=settings().budget_policies,
         webhook_url=os.environ.get("BUDGET_WEBHOOK_URL", ""),
-        http=webhook.client(certificates=os.environ["HOOK_CERTIFICATE"]),
+        http=announce.client(certificates=os.environ["HOOK_CERTIFICATE"]),
     ).respond(message)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from firebreak.budgets import policies
+from firebreak.settings import policies
 from scripts.local.layout import PROJECT
 from scripts.provision.budgets import Patience
 from tests.e2e.provision.world import DONE, MONEY, NOTHING, SERVICES, TO_DO, WRONG, World

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 from scripts.local.client import client_at
 from scripts.local.inject.raw_firestore import raw
 from scripts.local.stack import Stack

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from google.cloud import firestore
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from scripts.local.layout import PROJECT
 from tests.emulator.graph.user import User
 from tests.fault_proxy import FaultProxy

@@ -7,9 +7,9 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.graph import mutate
-from firebreak.graph.mutation import PAGE
 from firebreak.metering.meter import metered, unmetered
+from graph import mutate
+from graph.mutate import PAGE
 from tests.emulator.graph.user import Answer, User, delete_node, edge, hub, node
 from tests.fault_proxy import Fault, FaultProxy, Way
 

@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from firebreak import errors
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 from tests.emulator.graph.user import User, delete_node, edge, hub, node
 from tests.fault_proxy import Fault, FaultProxy, Way
 

@@ -4,8 +4,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.record import user_key
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
+from firebreak.store.documents import user_key
 from tests.emulator.graph.user import User, delete_node, edge, hub, node
 
 HOSTILE_UIDS = [

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from firebreak import errors
-from firebreak.graph import mutate
 from firebreak.metering.meter import NoMeter
+from graph import mutate
 from tests.emulator.graph.user import User, delete_node, edge, node
 
 # Names that mean something in a field path.

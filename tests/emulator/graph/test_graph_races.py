@@ -8,7 +8,7 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from tests.emulator.graph.user import User, delete_node, edge, node
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from firebreak import errors
-from firebreak.graph.traversal import MOST_STARTS
-from firebreak.graph.walk import IN_MOST
+from graph.traverse import IN_MOST, MOST_STARTS
 from tests.emulator.graph.user import Answer, User, edge, hub, node
 
 #      a → b → c → d → a, and b → e, and x by itself

@@ -6,10 +6,10 @@ from typing import Any
 
 from google.cloud import firestore
 
-from firebreak.bucket.tries import Clock
-from firebreak.graph import mutate, traverse
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import metered
+from firebreak.store.tries import Clock
+from graph import mutate, traverse
 
 BUDGET = 1_000
 

@@ -5,7 +5,7 @@ import uuid
 import pytest
 from google.cloud import firestore
 
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from scripts.local.client import client_at, metered_at
 from tests.emulator.metering.notes import fill
 from tests.fault_proxy import FaultProxy

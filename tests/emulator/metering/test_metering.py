@@ -15,9 +15,8 @@ from google.cloud.firestore_v1.vector import Vector
 
 from firebreak.errors import MeterExceeded
 from firebreak.metering.batch import EmptyBatch
-from firebreak.metering.firestore import Metered
-from firebreak.metering.meter import NoMeter, metered
-from firebreak.metering.unsupported import Unsupported
+from firebreak.metering.client import Metered
+from firebreak.metering.meter import NoMeter, Unsupported, metered
 
 type Collection = firestore.CollectionReference
 

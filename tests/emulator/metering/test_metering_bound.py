@@ -12,10 +12,10 @@ import pytest
 from google.api_core.exceptions import FailedPrecondition, ServiceUnavailable
 from google.cloud import firestore
 
-from firebreak.deadline import within
 from firebreak.errors import MeterExceeded, ReadsExceeded
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import NoMeter, metered
+from firebreak.waiting import within
 from tests.emulator.metering.notes import fill
 from tests.fault_proxy import Fault, FaultProxy, Way
 

@@ -19,7 +19,7 @@ from google.cloud.firestore_v1.types import (
 
 from firebreak.errors import MeterExceeded, ReadsExceeded
 from firebreak.metering.api import STREAM_S, UNARY_S
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import metered
 from scripts.local.client import metered_at
 from scripts.local.layout import PROJECT

@@ -12,10 +12,10 @@ from google.cloud import firestore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firebreak.deadline import within
 from firebreak.errors import MeterExceeded
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import metered
+from firebreak.waiting import within
 from tests.emulator.metering.notes import fill
 from tests.fault_proxy import Fault, FaultProxy, Way
 

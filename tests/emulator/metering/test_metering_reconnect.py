@@ -10,9 +10,9 @@ import pytest
 from google.api_core.exceptions import GoogleAPICallError
 from google.auth.credentials import AnonymousCredentials
 
-from firebreak.bucket.answers import STORE_ERRORS
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import unmetered
+from firebreak.store.outcome import STORE_ERRORS
 
 # gRPC's own back-off takes 43 s to this many, ours 7 s. A busy machine is slower at both.
 ATTEMPTS = 8

@@ -9,13 +9,13 @@ import pytest
 from google.api_core.exceptions import AlreadyExists, GoogleAPICallError, NotFound, ServiceUnavailable
 from google.cloud import firestore
 
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask
 from firebreak.errors import MeterExceeded, WritesExceeded
 from firebreak.metering.batch import FLUSH_AT, EmptyBatch, TransactionTooLarge
-from firebreak.metering.firestore import Metered
+from firebreak.metering.client import Metered
 from firebreak.metering.meter import NoMeter, metered, unmetered
-from firebreak.metering.proof import NOT_APPLIED
+from firebreak.store.outcome import NOT_APPLIED
 from tests.emulator.books import books
 from tests.fault_proxy import Fault, FaultProxy, Way
 

@@ -9,8 +9,8 @@ import pytest
 from google.cloud import firestore
 from typer.testing import CliRunner
 
-from firebreak.bucket.record import document_id
 from firebreak.events import pseudonym
+from firebreak.store.documents import document_id
 from scripts.local.layout import PROJECT
 from scripts.ops.__main__ import app
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from google.cloud import firestore
 
-from firebreak.bucket.record import Status, document_id
-from firebreak.pool import Pool
+from firebreak.bucket.documents import Status
+from firebreak.limits.pool import Pool
+from firebreak.store.documents import document_id
 from scripts.local.dotenv import dotenv
 from scripts.local.layout import PROJECT, ROOT
 from scripts.ops import calls

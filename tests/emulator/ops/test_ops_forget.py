@@ -9,10 +9,11 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.arithmetic import DAY_US, Level
-from firebreak.bucket.hold import Ask
+from firebreak.bucket.arithmetic import Level
 from firebreak.bucket.ledger import Ledger
-from firebreak.graph.documents import graph_of
+from firebreak.bucket.reserve import Ask
+from firebreak.store.times import DAY_US
+from graph.documents import graph_of
 from scripts.ops.limits import Limits
 from tests.emulator.books import books
 from tests.emulator.ops.conftest import Ops, ops_at

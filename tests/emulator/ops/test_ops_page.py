@@ -11,8 +11,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask
 from firebreak.switch.watch import Switch
 from scripts.local.layout import PROJECT, ROOT
 from tests.emulator.books import books

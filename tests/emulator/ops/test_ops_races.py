@@ -14,8 +14,8 @@ from typing import Any
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
+from firebreak.bucket.reserve import Ask
 from scripts.local.layout import PROJECT, ROOT
 from tests.emulator.books import books
 from tests.emulator.ops.conftest import Ops

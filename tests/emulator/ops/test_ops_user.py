@@ -9,10 +9,10 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.hold import Ask
 from firebreak.bucket.ledger import Ledger
-from firebreak.bucket.record import user_key
+from firebreak.bucket.reserve import Ask
 from firebreak.events import pseudonym
+from firebreak.store.documents import user_key
 from tests.emulator.books import books
 from tests.emulator.ops.conftest import Ops, ops_at, run
 from tests.fault_proxy import Fault, FaultProxy, Way

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from firebreak.bucket.tries import Clock
+from firebreak.store.tries import Clock
 
 
 class Hand:

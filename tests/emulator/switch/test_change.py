@@ -11,11 +11,12 @@ import pytest
 from google.api_core.exceptions import Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition, ServiceUnavailable
 from google.cloud import firestore
 
-from firebreak.bucket.answers import Unreadable
-from firebreak.bucket.record import to_us
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import Unreadable
+from firebreak.store.times import to_us
 from firebreak.switch import change
 from firebreak.switch.change import Loosen, Reset, Tighten, Trip
-from firebreak.switch.state import OWNERS, SCOPES, Corrupt, State, fields_of
+from firebreak.switch.state import OWNERS, SCOPES, State, fields_of
 from tests.emulator.switch.hand import Hand
 from tests.fault_proxy import Fault, FaultProxy, Way
 

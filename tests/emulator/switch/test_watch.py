@@ -13,8 +13,8 @@ import pytest
 from google.cloud import firestore
 
 from firebreak import errors
-from firebreak.bucket.record import to_us
-from firebreak.bucket.tries import RPC_S
+from firebreak.store.times import to_us
+from firebreak.store.tries import RPC_S
 from firebreak.switch import change
 from firebreak.switch.watch import Switch, refuse
 from tests.emulator.switch.hand import Hand

@@ -1,0 +1,1 @@
+"""Entry points: what a request, message or event passes before a handler runs."""
