@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
 from firebreak.errors import InvalidField, Refused
 from firebreak.metering.batch import FLUSH_AT
 from firebreak.metering.meter import current
+from firebreak.store import commit
 from firebreak.store.outcome import NOT_APPLIED, PERMANENT, STORE_ERRORS, Unreadable, out_of_time, unavailable
 from firebreak.store.tries import Clock, Tries
 from graph.documents import UNREACHABLE, Content, Key, Kind, content, document, edge, graph_of, same
@@ -51,7 +51,7 @@ class Mutation:
 
     def begin(self) -> bool:
         """Read the graph's version, and forget what is queued; true if it was a last commit of ours that made it."""
-        snapshot = _answered(lambda: self._graph.get(retry=None, timeout=READ_S))
+        snapshot = commit.get(self._graph, timeout_s=READ_S)
         data = snapshot.to_dict() or {}
         self._clear()
         self._deleted.clear()
@@ -65,7 +65,7 @@ class Mutation:
         if not found:
             return found
         wanted = [document(self._graph, key) for key in found]
-        for snapshot in _answered(lambda: list(self._client.get_all(wanted, retry=None, timeout=READ_S))):
+        for snapshot in commit.get_all(self._client, wanted, timeout_s=READ_S):
             key = Key(Kind(snapshot.reference.parent.id), snapshot.id)
             found[key] = content(key.kind, snapshot.to_dict() or {}) if snapshot.exists else None
         return found
@@ -83,7 +83,7 @@ class Mutation:
         edges = edges.select(["__name__"]).order_by("__name__").limit(limit)
         if after:
             edges = edges.start_after({"__name__": after})
-        return [snapshot.id for snapshot in _answered(lambda: edges.get(timeout=READ_S))]
+        return [snapshot.id for snapshot in commit.run(edges, timeout_s=READ_S)]
 
     def room(self) -> int:
         """How many edges can still be read and deleted; one at least before any is: then the meter itself refuses."""
@@ -154,8 +154,7 @@ class Mutation:
             batch.update(self._graph, version, option=unchanged)
         for write in self._queue.values():
             write(batch)
-        # retry=None: whether to send it again is for who has looked at the version.
-        self._updated = batch.commit(retry=None, timeout=COMMIT_S)[0].update_time
+        self._updated = commit.send(batch, timeout_s=COMMIT_S)[0].update_time
         self._version += 1
         self._clear()
 
@@ -167,13 +166,6 @@ class Mutation:
         left = current().writes.remaining
         # Two commits at most: what is queued, and what comes to it, each with the version.
         return None if left is None else left - len(self._queue) - 2
-
-
-def _answered[T](read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except (NotFound, FailedPrecondition) as error:
-        raise Unreadable from error
 
 
 def _only(fields: Content, name: str) -> Content:

@@ -11,7 +11,8 @@ from google.cloud import firestore
 
 from firebreak.errors import InvalidField
 from firebreak.metering.meter import current
-from firebreak.store.outcome import STORE_ERRORS, unavailable
+from firebreak.store import commit
+from firebreak.store.outcome import STORE_ERRORS, Unreadable, unavailable
 from graph.documents import UNREACHABLE, Kind, document, edge, graph_of, node, shown
 from graph.fields import fields, identifier, is_identifier, items, label, whole
 
@@ -198,7 +199,7 @@ class Walk:
         if not ids:
             return
         wanted = [document(self._graph, node(id_)) for id_ in ids]
-        for snapshot in self._client.get_all(wanted, retry=None, timeout=READ_S):
+        for snapshot in commit.get_all(self._client, wanted, timeout_s=READ_S):
             if snapshot.exists:
                 self.nodes[snapshot.id] = shown(node(snapshot.id), snapshot.to_dict() or {})
 
@@ -226,7 +227,7 @@ def run(data: object, *, user_key: str, client: firestore.Client) -> dict[str, A
     walk = Walk(client, graph_of(user_key, client), parse(data))
     try:
         walk.run()
-    except STORE_ERRORS as error:
+    except (*STORE_ERRORS, Unreadable) as error:
         raise unavailable(error, step="traverse", text=UNREACHABLE) from error
     result = {"nodes": list(walk.nodes.values()), "edges": walk.found_edges(), "truncated": bool(walk.unread)}
     return result | ({"next": [task.shown() for task in walk.unread]} if walk.unread else {})

@@ -8,14 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
 from firebreak.bucket.arithmetic import Level, full_at_us
 from firebreak.settings.tiers import tightened
 from firebreak.store import commit
 from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import Unreadable
 from firebreak.store.times import DAY_US, from_us, to_us
 
 BUCKETS = "token_buckets"
@@ -164,23 +162,19 @@ class Documents:
             Corrupt: its level, time or override is not one.
             Unreadable: there is no database to read from.
         """
-        try:
-            snapshot = self._bucket.get(retry=None, timeout=timeout_s)
-        except (NotFound, FailedPrecondition) as error:
-            raise Unreadable from error
+        snapshot = commit.get(self._bucket, timeout_s=timeout_s)
         return read_bucket(snapshot.to_dict(), updated=snapshot.update_time, read=snapshot.read_time)
 
     def call(self, request_id: str, *, timeout_s: float) -> CallDocument | None:
         """Read one call, None where there is no such document."""
-        snapshot = self._call(request_id).get(retry=None, timeout=timeout_s)
+        snapshot = commit.get(self._call(request_id), timeout_s=timeout_s)
         data = snapshot.to_dict()
         return None if data is None else read_call(data, updated=snapshot.update_time)
 
     def recent(self, count: int, *, timeout_s: float) -> list[dict[str, Any]]:
         """The last calls, newest first, as stored."""
         calls = self._bucket.collection(CALLS).order_by("createdAt", direction=firestore.Query.DESCENDING)
-        # No retry=None: the SDK breaks on it where an answer breaks off. Metered, nothing is sent again anyway.
-        return [s.to_dict() or {} for s in calls.limit(count).get(timeout=timeout_s)]
+        return [s.to_dict() or {} for s in commit.run(calls.limit(count), timeout_s=timeout_s)]
 
     def reserve(
         self,
@@ -282,8 +276,7 @@ def _expiry(bucket: Bucket, level: Level, limit: int) -> dict[str, commit.Scalar
 
 
 def _commit(batch: firestore.WriteBatch, timeout_s: float, increments: Mapping[str, int] | None = None) -> Commit:
-    # retry=None: the client would resend on UNAVAILABLE, and our own look at the documents must come in between.
-    results = batch.commit(retry=None, timeout=timeout_s)
+    results = commit.send(batch, timeout_s=timeout_s)
     # Transform results come in the order of the field paths.
     sums = [value.integer_value for value in results[-1].transform_results]
     return Commit(updated=results[-1].update_time, sums=dict(zip(sorted(increments or ()), sums, strict=True)))

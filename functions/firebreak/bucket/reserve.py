@@ -14,9 +14,9 @@ from firebreak.bucket.memory import KnownBucket, Memory
 from firebreak.errors import Blocked, BucketEmpty, Duplicate, Refused, StoreUnavailable, TooLarge
 from firebreak.events import Event, Severity, emit
 from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import NOT_APPLIED, PERMANENT, RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable, out_of_time
+from firebreak.store.outcome import NOT_APPLIED, RETRY_AFTER_STORE_S, STORE_ERRORS, Unreadable, out_of_time
 from firebreak.store.times import to_us
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +74,10 @@ class Reservation:
     def run(self) -> Hold:
         """Attempt until admitted or refused; see `Ledger.reserve`."""
         tries = Tries(RESERVE_S, self._clock)
-        error: Exception | None = None
-        for _ in tries:
-            try:
-                hold = self._attempt(tries)
-                if hold is not None:
-                    return hold
-            except (Corrupt, Unreadable) as broken:
-                error = broken
-                break
-            except STORE_ERRORS as failed:
-                error = failed
-                if isinstance(failed, PERMANENT):
-                    break
-        return self._give_up(out_of_time(error, step="reserve"), cause=error)
+        try:
+            return repeat(lambda: self._attempt(tries), tries)
+        except OutOfTries as end:
+            return self._give_up(out_of_time(end.error, step="reserve"), cause=end.error)
 
     def check(self) -> None:
         """Refuse as `run` would, from what is known or one read; see `Ledger.check`."""
@@ -122,7 +112,7 @@ class Reservation:
         except (*STORE_ERRORS, Corrupt, Unreadable) as error:
             raise out_of_time(error, step="reserve") from error
 
-    def _attempt(self, tries: Tries) -> Hold | None:
+    def _attempt(self, tries: Tries) -> Hold:
         known = None if self._tried else self._known()
         bucket, entry = known or (self._seen or self._read(tries), None)
         self._seen = None

@@ -14,10 +14,8 @@ from firebreak.bucket.documents import Bucket, Documents, Status
 from firebreak.bucket.memory import Memory
 from firebreak.bucket.reserve import Hold
 from firebreak.events import Event, Severity, emit, pseudonym
-from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import PERMANENT, STORE_ERRORS, Unreadable
 from firebreak.store.times import to_us
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 
 SETTLE_S = 10.0
 
@@ -53,21 +51,29 @@ class Settlement:
         self._increments = {f"lifetime.{name}": by for name, by in counters.items()} | {"version": 1}
         self._memory = memory
         self._clock = clock
+        self._sent = False
+        self._bucket_gone = False
 
     def run(self) -> Settled:
         """Send until booked, or out of time; see `Ledger.settle`."""
         tries = Tries(SETTLE_S, self._clock)
-        error: Exception | None = None
-        for number in tries:
-            try:
-                if number and self._is_done(tries.rpc_s):
-                    return Settled(booked=True, remaining=None)
-                # The bucket alone can be missing: the call was seen.
-                return self._commit(tries, bucket_gone=isinstance(error, NotFound))
-            except (*STORE_ERRORS, Corrupt, Unreadable) as failed:
-                error = failed
-                if isinstance(failed, PERMANENT):
-                    break
+        try:
+            return repeat(lambda: self._attempt(tries), tries, final=())
+        except OutOfTries as end:
+            return self._unbooked(end.error)
+
+    def _attempt(self, tries: Tries) -> Settled:
+        if self._sent and self._is_done(tries.rpc_s):
+            return Settled(booked=True, remaining=None)
+        self._sent = True
+        try:
+            return self._commit(tries)
+        except NotFound:
+            # The bucket alone can be missing: the call was seen.
+            self._bucket_gone = True
+            raise
+
+    def _unbooked(self, error: Exception | None) -> Settled:
         emit(
             Event.SETTLE_FAILED,
             severity=Severity.ERROR,
@@ -87,10 +93,10 @@ class Settlement:
         self._held_at = call.updated
         return False
 
-    def _commit(self, tries: Tries, *, bucket_gone: bool) -> Settled:
+    def _commit(self, tries: Tries) -> Settled:
         if self._actual > self._hold.estimated:
             return self._commit_debt(tries)
-        if bucket_gone:
+        if self._bucket_gone:
             return self._commit_alone(tries)
         refund = self._hold.estimated - self._actual
         before = self._memory.known.settling(self._documents.name)

@@ -17,7 +17,7 @@ from firebreak.budgets.standing import Standing, Told
 from firebreak.errors import Again
 from firebreak.events import Event, Severity, emit
 from firebreak.settings.policies import Threshold, ThresholdKind
-from firebreak.store import times
+from firebreak.store import commit, times
 from firebreak.store.times import HOUR_US
 from firebreak.store.tries import Clock
 from firebreak.waiting import Late, within
@@ -182,6 +182,6 @@ class Announcement:
                 return
             batch = self.client.batch()
             documents.write(self.client, batch, seen.standing.told(threshold, told), seen=seen)
-            batch.commit(retry=None, timeout=timeout_s)
+            commit.send(batch, timeout_s=timeout_s)
 
         documents.insist(mark, clock=self.clock, doing="tell")

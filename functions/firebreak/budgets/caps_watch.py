@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import firestore
 from requests import RequestException, Session
@@ -15,7 +14,7 @@ from firebreak.budgets.caps import CapsDecision, KnownCaps, NoCap, known
 from firebreak.budgets.documents import insist
 from firebreak.events import Event, Severity, emit
 from firebreak.metering.meter import unmetered
-from firebreak.store.outcome import Unreadable
+from firebreak.store import commit
 from firebreak.store.tries import Clock
 from firebreak.switch import change
 from firebreak.switch.change import Reset, Trip
@@ -40,10 +39,7 @@ def read(client: firestore.Client, *, timeout_s: float) -> CapsRecord:
     Raises:
         Unreadable: there is no database to read from.
     """
-    try:
-        snapshot = _reference(client).get(retry=None, timeout=timeout_s)
-    except (NotFound, FailedPrecondition) as error:
-        raise Unreadable from error
+    snapshot = commit.get(_reference(client), timeout_s=timeout_s)
     entries = (snapshot.to_dict() or {}).get("caps", {})
     return CapsRecord(known=known(entries), updated=snapshot.update_time, at=snapshot.read_time)
 
@@ -182,7 +178,7 @@ def _book(client: firestore.Client, seen: Mapping[str, str], timeout_s: float, c
     elif seen:
         batch = client.batch()
         add(batch)
-        batch.commit(retry=None, timeout=timeout_s)
+        commit.send(batch, timeout_s=timeout_s)
     _tell(record.known, seen, changes)
 
 

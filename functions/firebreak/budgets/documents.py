@@ -10,10 +10,11 @@ from google.cloud import firestore
 from firebreak.budgets.standing import Applied, Standing, Told
 from firebreak.settings.period import Period
 from firebreak.settings.policies import Threshold, ThresholdKind
+from firebreak.store import commit
 from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import PERMANENT, STORE_ERRORS, Unreadable, unavailable
+from firebreak.store.outcome import unavailable
 from firebreak.store.times import DAY_US, from_us, to_us
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 
 NOTICES = "budget_notices"
 # After the end of its period.
@@ -37,7 +38,7 @@ def read(client: firestore.Client, budget: str, period: Period, *, timeout_s: fl
     Raises:
         Corrupt: the document holds something else.
     """
-    snapshot = _reference(client, budget, period).get(retry=None, timeout=timeout_s)
+    snapshot = commit.get(_reference(client, budget, period), timeout_s=timeout_s)
     data = snapshot.to_dict()
     return Seen(
         standing=None if data is None else _standing(data, period),
@@ -64,15 +65,10 @@ def insist[T](step: Callable[[float], T], *, clock: Clock, doing: str) -> T:
         StoreUnavailable: it may not be done.
     """
     tries = Tries(TRIES_S, clock)
-    failed: Exception | None = None
-    for _ in tries:
-        try:
-            return step(tries.rpc_s)
-        except (Corrupt, Unreadable, *STORE_ERRORS) as error:
-            failed = error
-            if not isinstance(error, STORE_ERRORS) or isinstance(error, PERMANENT):
-                break
-    raise unavailable(failed, step=doing) from failed
+    try:
+        return repeat(lambda: (step(tries.rpc_s),), tries)[0]
+    except OutOfTries as end:
+        raise unavailable(end.error, step=doing) from end.error
 
 
 def _reference(client: firestore.Client, budget: str, period: Period) -> firestore.DocumentReference:

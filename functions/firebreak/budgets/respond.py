@@ -14,6 +14,7 @@ from firebreak.budgets.standing import Decision, Outcome, Standing, decide
 from firebreak.events import Event, Field, Severity, emit, note
 from firebreak.settings.period import Period, containing
 from firebreak.settings.policies import Budget, Policy, TightenPolicy, TripPolicy
+from firebreak.store import commit
 from firebreak.store.times import DAY_US
 from firebreak.store.tries import Clock
 from firebreak.switch import change, edit
@@ -140,7 +141,7 @@ class Responder:
         else:
             batch = self.client.batch()
             add(batch)
-            batch.commit(retry=None, timeout=timeout_s)
+            commit.send(batch, timeout_s=timeout_s)
 
 
 def _webhook(url: str) -> str | None:

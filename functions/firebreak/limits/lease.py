@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 from google.cloud.firestore_v1.field_path import FieldPath
 
@@ -17,7 +16,7 @@ from firebreak.limits.credit import Holding, LeaseRequest
 from firebreak.store import commit
 from firebreak.store.clock import ServerClock
 from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import STORE_ERRORS, Unreadable
+from firebreak.store.outcome import STORE_ERRORS
 from firebreak.store.times import from_us, to_us
 from firebreak.store.tries import Clock, Tries
 
@@ -67,8 +66,7 @@ class LevelDocument:
         else:
             paths = [*(FieldPath("levels", name).to_api_repr() for name in changed), *(fields.keys() - {"levels"})]
             commit.update(batch, self.reference, fields, unchanged=before.updated, paths=paths)
-        # retry=None: the client would resend on UNAVAILABLE, and a copy may have been applied.
-        results = batch.commit(retry=None, timeout=timeout_s)
+        results = commit.send(batch, timeout_s=timeout_s)
         updated = results[0].update_time
         return Levels(levels={**before.levels, **changed}, version=version, updated=updated), to_us(updated)
 
@@ -82,11 +80,7 @@ def read(documents: Sequence[LevelDocument], *, timeout_s: float) -> Iterator[tu
         Unreadable: there is no database to read from.
     """
     numbers = {document.reference: number for number, document in enumerate(documents)}
-    try:
-        snapshots = list(documents[0].client.get_all(list(numbers), retry=None, timeout=timeout_s))
-    except (NotFound, FailedPrecondition) as error:
-        raise Unreadable from error
-    for snapshot in snapshots:
+    for snapshot in commit.get_all(documents[0].client, list(numbers), timeout_s=timeout_s):
         try:
             found: Levels | Corrupt = _levels(snapshot.to_dict(), updated=snapshot.update_time)
         except Corrupt as broken:

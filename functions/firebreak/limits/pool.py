@@ -15,9 +15,9 @@ from firebreak.limits.lease import LeasePolicy, LevelDocument, Source, look
 from firebreak.settings.knobs import MOST_TOKENS
 from firebreak.store.clock import ServerClock
 from firebreak.store.documents import Corrupt, document_id
-from firebreak.store.outcome import PERMANENT, STORE_ERRORS, Unreadable, unavailable
+from firebreak.store.outcome import Unreadable, unavailable
 from firebreak.store.times import HOUR_US, SECOND_US
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 
 COMMON = "common"
 SHARDS = 16
@@ -158,18 +158,13 @@ class Pool:
             purse.leasing.release()
 
     def _lease(self, purse: _ShareState, tokens: int, tries: Tries) -> Grants:
-        error: Exception | None = None
-        for _ in tries:
-            try:
-                lots = purse.credit.take(tokens) or self._attempt(purse, tokens, tries)
-            except (*STORE_ERRORS, Corrupt, Unreadable) as failed:
-                error = failed
-                if isinstance(failed, (*PERMANENT, Unreadable)):
-                    break
-                continue
-            if lots:
-                return lots
-        raise unavailable(error, step="pool") from error
+        try:
+            # One corrupt shard does not end it: the others may cover the draw.
+            return repeat(
+                lambda: purse.credit.take(tokens) or self._attempt(purse, tokens, tries), tries, final=(Unreadable,)
+            )
+        except OutOfTries as end:
+            raise unavailable(end.error, step="pool") from end.error
 
     def _attempt(self, purse: _ShareState, tokens: int, tries: Tries) -> Grants | None:
         """Lease by what is remembered; if that does not do, after a look at one shard more, then at all."""

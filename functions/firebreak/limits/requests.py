@@ -16,13 +16,12 @@ from google.cloud import firestore
 from firebreak.bucket import arithmetic
 from firebreak.bucket.arithmetic import Short
 from firebreak.errors import RequestsUsedUp
-from firebreak.limits.credit import LEASE_S, Grant, LeasedTokens, LeaseRequest
+from firebreak.limits.credit import LEASE_S, Grant, Grants, LeasedTokens, LeaseRequest
 from firebreak.limits.lease import LeasePolicy, LevelDocument, Source
 from firebreak.store.clock import ServerClock
-from firebreak.store.documents import Corrupt
-from firebreak.store.outcome import PERMANENT, STORE_ERRORS, Unreadable, out_of_time, unavailable
+from firebreak.store.outcome import out_of_time, unavailable
 from firebreak.store.times import DAY_US, HOUR_US
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 
 type Kind = Literal["read", "write"]
 
@@ -82,21 +81,19 @@ class Rate:
         self._refuse(user, kind, limit)
         credit = user.credits[kind]
         want = LeaseRequest(need=1, size=max(FIRST, credit.next_size(goal_s=LEASE_S, most=MOST)))
-        error: Exception | None = None
-        for _ in tries:
+
+        def attempt() -> Grants | None:
             lapses_s = self._clock.monotonic() + LEASE_S
-            try:
-                requests = user.source.lease({kind: limit}, want, tries)
-            except (*STORE_ERRORS, Corrupt, Unreadable) as failed:
-                error = failed
-                if isinstance(failed, (*PERMANENT, Corrupt, Unreadable)):
-                    break
-                continue
+            requests = user.source.lease({kind: limit}, want, tries)
             if requests:
-                credit.leased(Grant(tokens=requests, lapses_s=lapses_s), use=1)
-                return
+                return credit.leased(Grant(tokens=requests, lapses_s=lapses_s), use=1)
             self._refuse(user, kind, limit)
-        raise out_of_time(error, step="rate") from error
+            return None
+
+        try:
+            repeat(attempt, tries)
+        except OutOfTries as end:
+            raise out_of_time(end.error, step="rate") from end.error
 
     def _refuse(self, user: _User, kind: Kind, limit: int) -> None:
         """Refuse from memory, if what is known proves that there is no request left."""

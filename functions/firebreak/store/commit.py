@@ -1,20 +1,70 @@
-"""A commit's writes as bare protobufs: building them through the SDK's wrappers takes as long as the store does.
+"""Documents, read and committed in one RPC each, which the client never sends twice.
 
-Everything else of a commit stays the SDK's. Both private names are what its own builders use.
+A commit's writes are bare protobufs: building them through the SDK's wrappers takes as long as the store does. Both
+private names are what its own builders use; everything else stays the SDK's.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
-from google.cloud.firestore_v1.types import Write
+from google.cloud.firestore_v1.types import Write, WriteResult
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from firebreak.store.outcome import Unreadable
+
+type Snapshot = firestore.DocumentSnapshot[Any]
 type Scalar = str | int | datetime
 type Value = Scalar | Mapping[str, Value]
 
 _Bare = Write.pb()
+
+
+def get(document: firestore.DocumentReference, *, timeout_s: float) -> Snapshot:
+    """Read one document, there or not.
+
+    Raises:
+        Unreadable: there is no database to read from.
+        STORE_ERRORS: no answer.
+    """
+    with _readable():
+        return document.get(retry=None, timeout=timeout_s)
+
+
+def get_all(
+    client: firestore.Client, documents: list[firestore.DocumentReference], *, timeout_s: float
+) -> list[Snapshot]:
+    """Read documents, in any order; raises as `get`."""
+    with _readable():
+        return list(client.get_all(documents, retry=None, timeout=timeout_s))
+
+
+def run(query: firestore.Query, *, timeout_s: float) -> list[Snapshot]:
+    """Read what a query finds; raises as `get`."""
+    with _readable():
+        # No retry=None: the SDK breaks on it where an answer breaks off. Metered, nothing is sent again anyway.
+        return list(query.get(timeout=timeout_s))
+
+
+def send(batch: firestore.WriteBatch, *, timeout_s: float) -> list[WriteResult]:
+    """Commit once: the client would resend on UNAVAILABLE, and whoever resends must look at the documents first.
+
+    Raises:
+        STORE_ERRORS: those of NOT_APPLIED prove that this copy was not applied; after any other it may have been.
+    """
+    results: list[WriteResult] = batch.commit(retry=None, timeout=timeout_s)
+    return results
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (NotFound, FailedPrecondition) as error:
+        raise Unreadable from error
 
 
 def create(batch: firestore.WriteBatch, document: firestore.DocumentReference, fields: Mapping[str, Value]) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 from google.api_core.exceptions import Aborted, AlreadyExists, DeadlineExceeded, FailedPrecondition
 from google.cloud import firestore
 
-from firebreak.store.outcome import PERMANENT, STORE_ERRORS
+from firebreak.store import commit
+from firebreak.store.documents import Corrupt
+from firebreak.store.outcome import STORE_ERRORS, Unreadable
 from firebreak.store.times import DAY_US, from_us
-from firebreak.store.tries import Clock, Tries
+from firebreak.store.tries import Clock, OutOfTries, Tries, repeat
 from firebreak.switch import documents
 from firebreak.switch.edit import Change, Loosen, Reset, Tighten, Trip
 from firebreak.switch.state import TEXT_CHARACTERS, State, fields_of
@@ -74,18 +76,12 @@ class _Commit:
         self._sent = False
 
     def run(self, tries: Tries) -> State:
-        error: Exception | None = None
-        for _ in tries:
-            try:
-                # Whatever the error was: a resend may have lost to its own twin.
-                if self._sent and self._is_applied(tries.rpc_s):
-                    return read(self._client, timeout_s=tries.rpc_s)
-                return self._attempt(tries)
-            except STORE_ERRORS as failed:
-                error = failed
-                if isinstance(failed, PERMANENT) or (self._also and isinstance(failed, LOST)):
-                    break
-        assert error is not None  # noqa: S101 - there is always a first try
+        final = (Corrupt, Unreadable, *(LOST if self._also else ()))
+        try:
+            return repeat(lambda: self._attempt(tries), tries, final=final)
+        except OutOfTries as end:
+            error = end.error
+        assert error is not None  # noqa: S101 - each attempt gives a state or raises
         return self._resolved(error, tries)
 
     def _resolved(self, error: Exception, tries: Tries) -> State:
@@ -103,6 +99,9 @@ class _Commit:
         raise error
 
     def _attempt(self, tries: Tries) -> State:
+        # Whatever the error was: a resend may have lost to its own twin.
+        if self._sent and self._is_applied(tries.rpc_s):
+            return read(self._client, timeout_s=tries.rpc_s)
         before = documents.read(self._client, timeout_s=tries.rpc_s)
         batch = self._client.batch()
         after = self._add_changes(batch, before)
@@ -110,7 +109,7 @@ class _Commit:
         if self._also is not None:
             self._also(batch)
         self._sent = True
-        batch.commit(retry=None, timeout=tries.rpc_s)
+        commit.send(batch, timeout_s=tries.rpc_s)
         return after
 
     def _add_changes(self, batch: firestore.WriteBatch, reading: documents.SwitchReading) -> State:
@@ -123,7 +122,7 @@ class _Commit:
         return after
 
     def _is_applied(self, timeout_s: float) -> bool:
-        return bool(self._record(0).get(retry=None, timeout=timeout_s).exists)
+        return bool(commit.get(self._record(0), timeout_s=timeout_s).exists)
 
     def _record(self, number: int) -> firestore.DocumentReference:
         log = self._client.collection(documents.OPS).document(CHANGES).collection(LOG)

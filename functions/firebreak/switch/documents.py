@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.cloud import firestore
 
-from firebreak.store.outcome import Unreadable
+from firebreak.store import commit
 from firebreak.store.times import to_us
 from firebreak.switch.state import State, fields_of, parse
 
@@ -30,10 +29,7 @@ def read(client: firestore.Client, *, timeout_s: float) -> SwitchReading:
         Corrupt: it holds something no switch can hold.
         Unreadable: there is no database to read from.
     """
-    try:
-        snapshot = _reference(client).get(retry=None, timeout=timeout_s)
-    except (NotFound, FailedPrecondition) as error:
-        raise Unreadable from error
+    snapshot = commit.get(_reference(client), timeout_s=timeout_s)
     return SwitchReading(state=parse(snapshot.to_dict()), at_us=to_us(snapshot.read_time), updated=snapshot.update_time)
 
 
