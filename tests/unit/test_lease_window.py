@@ -1,4 +1,4 @@
-"""What leases can admit in any window, whatever instances lease, use and lose when: the bound in `limits/requests.py`."""
+"""What leases can admit in any window, whatever instances lease, use and lose: as `limits/requests.py` bounds it."""
 
 from hypothesis import given
 from hypothesis import strategies as st
