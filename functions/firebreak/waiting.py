@@ -1,4 +1,4 @@
-"""A call under a total deadline, for libraries whose own timeouts bound each read but not the whole."""
+"""Waiting with a bound: for a call, or for an iterator that another thread reads; and whether the server is to end."""
 
 import contextvars
 import queue

@@ -1,4 +1,4 @@
-"""The writes of one request to one graph: queued, and committed together, at the flush mark at the latest.
+"""The `mutate` callable: a list of operations, applied whole or not at all.
 
 The graph's own document carries a version, and every commit moves it on from the one that was read. So what was read
 is still so when the commit is applied, two callers cannot interleave, and a commit that is sent twice counts once. It

@@ -1,4 +1,4 @@
-"""create_node: a new node, or the same one again."""
+"""The operations of a list: how each is parsed, which documents it mentions, and what it makes of a draft."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

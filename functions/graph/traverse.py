@@ -1,4 +1,4 @@
-"""What a client may ask of `traverse`: where from, how far, how much; and where to go on, in the same words."""
+"""The `traverse` callable: what a client may ask, and the walk from some nodes that answers it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

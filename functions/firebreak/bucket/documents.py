@@ -1,4 +1,8 @@
-"""What the bucket's documents hold, as values; and how a user becomes a document's name."""
+"""The bucket's documents, as values and in Firestore: one RPC a method, each commit atomic and under a precondition.
+
+No locks: `reserve` and `settle` are each one commit that is safe to resend, because the call's document decides which
+of two copies counts. The numbered rules are those of docs/bucket.md.
+"""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""What a call asks of the bucket, and what it holds once it is admitted."""
+"""Reserve: charge an upper bound and hold the call in one commit, before the model is called.
+
+The numbered rules are those of docs/bucket.md; each has a test that fails without it.
+"""
 
 import secrets
 from dataclasses import dataclass, replace

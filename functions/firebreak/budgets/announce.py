@@ -1,4 +1,4 @@
-"""One HTTPS request to the owner's webhook; its URL is a secret and is in no message or log."""
+"""Telling people of a threshold: a small JSON body, sent to the owner's webhook, and remembered until it is taken."""
 
 import logging
 from collections.abc import Mapping

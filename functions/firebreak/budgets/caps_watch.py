@@ -1,4 +1,4 @@
-"""The spend caps on record: `ops/caps`, where provisioning puts their names, and the watch what it sees of them."""
+"""The watch over the spend caps: while one is enforced, the switch refuses what would only fail."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

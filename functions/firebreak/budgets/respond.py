@@ -1,4 +1,4 @@
-"""A policy's action as a change of the switch, with the budget as its owner, until the end of the period."""
+"""What a budget's notification sets off: recorded and acted on in one commit, once; then people are told."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,7 @@
-"""The connection under one request: another thread can hang up, and its answer is taken before the SDK parses it."""
+"""The client of the model: a call is one request under a total deadline, and a failure says if it may have cost.
+
+The SDK builds and sends the request. The answer is read here, raw and bounded.
+"""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A conversation as a client sends it: turns and their parts, checked; a part never points elsewhere."""
+"""A conversation and its tools as a client sends them, checked; a part never points elsewhere."""
 
 import base64
 import binascii

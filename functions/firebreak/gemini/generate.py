@@ -1,4 +1,4 @@
-"""The bill of one call: opened by a reserve, written as the answer comes in, closed by one settle."""
+"""One request to the model, whole or in pieces, and its bill: opened by a reserve, closed by one settle."""
 
 import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping

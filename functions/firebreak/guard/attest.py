@@ -1,7 +1,4 @@
-"""App Check tokens that this instance has verified: a client sends the same one for up to an hour.
-
-Verifying one takes longer than all other layers together, and the SDK's second lock does it anew for every request.
-"""
+"""Who is asking: the App Check token of the app, then the user's ID token; an outage is never the client's fault."""
 
 import base64
 import hashlib

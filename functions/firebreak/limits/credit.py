@@ -1,4 +1,4 @@
-"""How much to lease at a time, from levels that refill by the hour: no clock, no I/O."""
+"""How much to lease at a time, and what an instance has leased and not used yet: no I/O."""
 
 import math
 from collections import Counter

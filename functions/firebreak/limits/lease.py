@@ -1,4 +1,8 @@
-"""Level documents in Firestore: a few named levels under one version; each method is one RPC."""
+"""A lease: tokens that an instance takes from a level document by one commit, to hand them out without another.
+
+No commit is sent twice. One without an answer may have been applied: what it took is gone, and nobody hands it out. So
+whatever fails, what is handed out was taken before, once.
+"""
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence

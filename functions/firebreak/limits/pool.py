@@ -1,4 +1,9 @@
-"""A tier's share of the pool, which lies in shards: what it may draw of each, and of which it is to lease."""
+"""The app's tokens of an hour, for all users together, in a fixed number of shards; each tier has a share of its own.
+
+A draw comes out of the tier's own share first, then out of what no share reserves; never out of another share. It costs
+nothing but memory while what the instance has leased lasts. What is drawn and not given back, in any window W, is at
+most `tokens_per_hour * (1 + (W + LEASE_S) / hour)`.
+"""
 
 import bisect
 from collections.abc import Mapping, Sequence

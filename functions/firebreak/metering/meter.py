@@ -1,4 +1,4 @@
-"""What the metered client does not do, because it could be neither counted nor bounded; each names what does."""
+"""The meters of a request: counters with a limit, in its context, on which all threads that share it count."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

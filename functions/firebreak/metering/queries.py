@@ -1,4 +1,4 @@
-"""Reads set aside for an answer whose size only the answer tells."""
+"""Queries, aggregations and pages: bounded before they are sent, and counted as their documents come."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

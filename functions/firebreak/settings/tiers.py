@@ -1,4 +1,4 @@
-"""What a user has, in tokens a day, requests an hour and a share of the pool: by claim, or by kind of sign-in."""
+"""A signed-in user, and what they have: tokens a day, requests an hour, threads, and a share of the pool."""
 
 from dataclasses import dataclass
 from typing import Literal
