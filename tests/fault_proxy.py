@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 from google.cloud.firestore_v1.types import ListDocumentsResponse, RunQueryResponse
@@ -42,11 +42,13 @@ class Fault:
     """Done before the call is forwarded; the call itself then does not fail."""
 
 
-class FaultProxy(Proxy):
-    """Counts what passes, and fails what is planned."""
+class Plan:
+    """Planned faults, late calls and counters of a network, on a real wire or in memory."""
 
-    def __init__(self, target: str) -> None:
-        super().__init__(target)
+    failed: ClassVar[type[Exception]]
+    """What a call raises that the store refuses."""
+
+    def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
         self.documents: Counter[str] = Counter()
         """Documents that the store sent, by method."""
@@ -79,8 +81,33 @@ class FaultProxy(Proxy):
         for send in late:
             try:
                 send()
-            except grpc.RpcError:
+            except self.failed:
                 continue
+
+    def _next(self, method: str, request: bytes) -> Fault | None:
+        with self._lock:
+            self.calls[method] += 1
+            for fault in self._faults:
+                if fault.method != method or not fault.matches(request):
+                    continue
+                if fault.skip:
+                    fault.skip -= 1
+                    return None
+                fault.times -= 1
+                if not fault.times:
+                    self._faults.remove(fault)
+                return fault
+            return None
+
+
+class FaultProxy(Plan, Proxy):
+    """Counts what passes, and fails what is planned."""
+
+    failed = grpc.RpcError
+
+    def __init__(self, target: str) -> None:
+        Plan.__init__(self)
+        Proxy.__init__(self, target)
 
     def forward(self, method: str, request: bytes, context: grpc.ServicerContext) -> list[bytes]:
         """The emulator's messages, or the fault that is planned."""
@@ -107,21 +134,6 @@ class FaultProxy(Proxy):
                 self._late.append(send)
         context.abort(fault.status, f"planned: {fault.way.name}")
         raise AssertionError("abort raises")
-
-    def _next(self, method: str, request: bytes) -> Fault | None:
-        with self._lock:
-            self.calls[method] += 1
-            for fault in self._faults:
-                if fault.method != method or not fault.matches(request):
-                    continue
-                if fault.skip:
-                    fault.skip -= 1
-                    return None
-                fault.times -= 1
-                if not fault.times:
-                    self._faults.remove(fault)
-                return fault
-            return None
 
 
 def _broken_off(replies: list[bytes], fault: Fault, context: grpc.ServicerContext) -> list[bytes]:

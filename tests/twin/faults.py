@@ -1,58 +1,22 @@
 """A network that fails as planned: what `tests/fault_proxy.py` is on a real wire, in memory."""
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from google.api_core.exceptions import GoogleAPICallError, from_grpc_status
 
 from scripts.local.proxy import STREAMS
-from tests.fault_proxy import Fault, Way
+from tests.fault_proxy import Fault, Plan, Way
 from tests.twin.wire import Rpc
 
 
-class Faults:
+class Faults(Plan):
     """Counters and planned faults of a network; called with each RPC."""
 
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.documents: Counter[str] = Counter()
-        """Documents that the store sent, by method."""
-        self._lock = threading.Lock()
-        self._faults: list[Fault] = []
-        self._late: list[Callable[[], Any]] = []
-
-    def plan(self, *faults: Fault) -> None:
-        """Let these calls fail, in addition to those planned before."""
-        with self._lock:
-            self._faults.extend(faults)
-
-    def clear(self) -> None:
-        """Forget planned faults, late calls and counters."""
-        with self._lock:
-            self._faults.clear()
-            self._late.clear()
-            self.calls.clear()
-            self.documents.clear()
-
-    def forget(self) -> None:
-        """Forget what is planned and has not come about."""
-        with self._lock:
-            self._faults.clear()
-
-    def release(self) -> None:
-        """Let every late call reach the store now, in order; their answers reach nobody."""
-        with self._lock:
-            late, self._late = self._late, []
-        for apply in late:
-            try:
-                apply()
-            except GoogleAPICallError:
-                continue
+    failed = GoogleAPICallError
 
     def __call__(self, rpc: Rpc) -> Any:
-        fault = self._next(rpc)
+        fault = self._next(rpc.method, rpc.request.SerializeToString())
         if fault is None:
             return self._sent(rpc)
         if fault.first is not None:
@@ -79,21 +43,6 @@ class Faults:
             with self._lock:
                 self._late.append(lambda: self._sent(rpc))
         raise error
-
-    def _next(self, rpc: Rpc) -> Fault | None:
-        with self._lock:
-            self.calls[rpc.method] += 1
-            for fault in self._faults:
-                if fault.method != rpc.method or not fault.matches(rpc.request.SerializeToString()):
-                    continue
-                if fault.skip:
-                    fault.skip -= 1
-                    return None
-                fault.times -= 1
-                if not fault.times:
-                    self._faults.remove(fault)
-                return fault
-            return None
 
 
 def _documents(method: str, answer: Any) -> int:

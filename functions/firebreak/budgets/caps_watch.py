@@ -18,9 +18,9 @@ from firebreak.store import commit
 from firebreak.store.tries import Clock
 from firebreak.switch import change
 from firebreak.switch.change import Reset, Trip
+from firebreak.switch.documents import OPS
 from firebreak.waiting import Late, within
 
-OPS = "ops"
 CAPS = "caps"
 
 

@@ -20,7 +20,6 @@ NOT_READ = (FailedPrecondition, NotFound, InvalidArgument, PermissionDenied, Una
 # This copy of a commit was not applied.
 NOT_APPLIED = (*NOT_READ, AlreadyExists, Aborted)
 
-
 RETRY_AFTER_CONTENTION_S = 1
 RETRY_AFTER_STORE_S = 5
 
